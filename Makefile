@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Short names for what one does here; `make` alone lists them. The work is in CMake and tools/.
+BUILD ?= build
+CMAKE_ARGS ?=
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint check format bench asan tsan docs stats
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+setup: ## fetch what the machine lacks (Debian packages, third_party/)
+	@tools/setup
+build: ## compile into $(BUILD)/
+	@tools/build $(BUILD) $(CMAKE_ARGS)
+demo: setup build ## run the demo
+	@tools/fetch-demo-data
+	@examples/demo/run
+test: setup build ## run the tests; T=registry runs those whose name matches
+	@tools/run-tests $(BUILD) $(if $(T),-R '$(T)')
+lint: ## format, layers, doors, sizes, docs, tests (no build needed)
+	@tools/lint/run
+check: lint test ## what CI runs
+format: ## rewrite our C files with clang-format
+	@tools/lint/format --write
+bench: setup build ## run the benchmarks
+	@cmake --build $(BUILD) --target bench
+	@bench/run
+asan: setup ## run the tests with AddressSanitizer and UBSan
+	@tools/build build-asan -DHOLDFAST_SANITIZE=address,undefined
+	@tools/run-tests build-asan $(if $(T),-R '$(T)')
+tsan: setup ## run the unit tests with ThreadSanitizer (libduckdb is not instrumented)
+	@CC=clang tools/build build-tsan -DHOLDFAST_SANITIZE=thread
+	@tools/run-tests build-tsan -L unit $(if $(T),-R '$(T)')
+docs: ## write docs/errors.md and docs/configuration.md from their tables
+	@tools/gen-docs
+stats: ## size percentiles of files and functions
+	@tools/lint/sizes --stats

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# The house: the folders of src/ in the order of tools/lint/folders, each an object
+# library hf_<folder>; then the libraries and the command made of them.
+
+file(STRINGS tools/lint/folders folders REGEX "^[a-z]")
+list(REMOVE_ITEM folders cli)
+if(NOT HOLDFAST_HARNESS)
+  list(REMOVE_ITEM folders harness)
+endif()
+
+set(objects "")
+foreach(folder ${folders})
+  file(GLOB sources CONFIGURE_DEPENDS src/${folder}/*.c)
+  if(sources)
+    add_library(hf_${folder} OBJECT ${sources})
+    target_link_libraries(hf_${folder} PRIVATE hf_settings hf_third_party)
+    if(TARGET hf_proto)
+      add_dependencies(hf_${folder} hf_proto_files)
+    endif()
+    list(APPEND objects $<TARGET_OBJECTS:hf_${folder}>)
+  endif()
+endforeach()
+if(NOT objects)
+  message(STATUS "src/ is empty: nothing to build yet")
+  return()
+endif()
+if(TARGET hf_proto)
+  list(APPEND objects $<TARGET_OBJECTS:hf_proto>)
+endif()
+
+# For tests, benchmarks and the command: every symbol can be reached.
+add_library(holdfast_internal STATIC ${objects})
+target_link_libraries(holdfast_internal PUBLIC hf_settings hf_third_party)
+
+# For users: only hf_* is exported (tools/lint/exports checks the built file).
+add_library(holdfast SHARED ${objects})
+target_link_libraries(holdfast PRIVATE hf_settings hf_third_party)
+target_include_directories(holdfast INTERFACE ${CMAKE_SOURCE_DIR}/include)
+target_link_options(holdfast PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/holdfast.map)
+if(NOT HOLDFAST_SANITIZE)
+  target_link_options(holdfast PRIVATE -Wl,-z,defs)
+endif()
+set_target_properties(holdfast PROPERTIES
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/holdfast.map
+  INSTALL_RPATH "$ORIGIN/holdfast")
+
+file(GLOB sources CONFIGURE_DEPENDS src/cli/*.c)
+if(sources)
+  add_executable(holdfast_command ${sources})
+  target_link_libraries(holdfast_command PRIVATE holdfast_internal PkgConfig::HF_EDIT)
+  set_target_properties(holdfast_command PROPERTIES OUTPUT_NAME holdfast
+    INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/holdfast")
+endif()
+
+# bench/*.c: only on `--target bench`.
+add_custom_target(bench)
+file(GLOB sources CONFIGURE_DEPENDS bench/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(bench_${name} PRIVATE holdfast_internal)
+  set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  add_dependencies(bench bench_${name})
+endforeach()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests, found by glob and run by CTest, each a process with a deadline of its own:
+#   tests/unit/<folder>/test_*.c  cmocka, mirrors src/<folder>   label unit
+#   tests/e2e/test_*.c            cmocka, whole queries          label e2e
+#   tests/cli/*.sh, *.py          any executable script          label cli
+#   examples/*.c                  public header and library only label example
+# tests/support/*.c is linked into the tests in C. Scripts find the command in $HOLDFAST.
+enable_testing()
+if(NOT TARGET holdfast_internal)
+  return()
+endif()
+
+set(HF_TEST_ENVIRONMENT
+  "HOLDFAST=${CMAKE_BINARY_DIR}/holdfast"
+  "HOLDFAST_SOURCE=${CMAKE_SOURCE_DIR}"
+  "HOLDFAST_EXTENSION_DIRECTORY=${HF_THIRD_PARTY}/duckdb-extensions"
+  "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=1"
+  "UBSAN_OPTIONS=print_stacktrace=1"
+  "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/lsan.supp:print_suppressions=0"
+  "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/tsan.supp:halt_on_error=1:second_deadlock_stack=1")
+
+function(hf_register name label)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 120 ENVIRONMENT "${HF_TEST_ENVIRONMENT}")
+endfunction()
+
+# hf_c_test(SOURCE LABEL LIBRARY...): builds tests/a/b/test_c.c as <build>/tests/a/b/test_c
+function(hf_c_test source label)
+  file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
+  string(REGEX REPLACE "\\.c$" "" path ${path})
+  string(REGEX REPLACE "[^A-Za-z0-9]" "_" target ${path})
+  get_filename_component(directory ${path} DIRECTORY)
+  add_executable(${target} ${source})
+  target_link_libraries(${target} PRIVATE hf_settings ${ARGN})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${directory})
+  get_filename_component(name ${path} NAME)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
+  string(REGEX REPLACE "^tests/" "" test_name ${path})
+  hf_register(${test_name} ${label} ${target})
+endfunction()
+
+pkg_check_modules(HF_CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+set(test_libraries holdfast_internal PkgConfig::HF_CMOCKA)
+file(GLOB support CONFIGURE_DEPENDS tests/support/*.c)
+if(support)
+  add_library(hf_test_support STATIC ${support})
+  target_link_libraries(hf_test_support PUBLIC ${test_libraries})
+  target_include_directories(hf_test_support INTERFACE ${CMAKE_SOURCE_DIR}/tests)
+  list(PREPEND test_libraries hf_test_support)
+endif()
+
+file(GLOB sources CONFIGURE_DEPENDS tests/unit/*/test_*.c)
+foreach(source ${sources})
+  hf_c_test(${source} unit ${test_libraries})
+endforeach()
+file(GLOB sources CONFIGURE_DEPENDS tests/e2e/test_*.c)
+foreach(source ${sources})
+  hf_c_test(${source} e2e ${test_libraries})
+endforeach()
+file(GLOB sources CONFIGURE_DEPENDS examples/*.c)
+foreach(source ${sources})
+  hf_c_test(${source} example holdfast)
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests tests/cli/*.sh tests/cli/*.py)
+foreach(script ${scripts})
+  hf_register(${script} cli ${CMAKE_SOURCE_DIR}/tests/${script})
+endforeach()
+
+hf_register(lint/exports lint ${CMAKE_SOURCE_DIR}/tools/lint/exports $<TARGET_FILE:holdfast>)
