@@ -15,7 +15,7 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
 add_library(hf_settings INTERFACE)
-target_compile_definitions(hf_settings INTERFACE _GNU_SOURCE HOLDFAST_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(hf_settings INTERFACE _GNU_SOURCE= HOLDFAST_VERSION="${PROJECT_VERSION}")
 target_compile_options(hf_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Werror)
 target_include_directories(hf_settings INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)

@@ -68,3 +68,4 @@ foreach(script ${scripts})
 endforeach()
 
 hf_register(lint/exports lint ${CMAKE_SOURCE_DIR}/tools/lint/exports $<TARGET_FILE:holdfast>)
+hf_register(lint/globals lint ${CMAKE_SOURCE_DIR}/tools/lint/globals ${CMAKE_BINARY_DIR})
