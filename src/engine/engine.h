@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only way to DuckDB. An engine is one DuckDB instance, opened, configured
+ * and locked: a slot (runs tasks), a planner (binds and explains, reads nothing)
+ * or a discoverer (reads heads of files for their schema). Data crosses as Arrow
+ * C arrays through callbacks; no other folder sees a DuckDB type.
+ */
+#ifndef HF_ENGINE_ENGINE_H
+#define HF_ENGINE_ENGINE_H
+
+#include "arrow/type.h"
+#include "base/arena.h"
+#include "base/buf.h"
+
+typedef enum engine_kind { ENGINE_SLOT, ENGINE_PLANNER, ENGINE_DISCOVERER } engine_kind;
+
+typedef struct engine_setting {
+  const char *name; /* of DuckDB: TimeZone, default_null_order … */
+  const char *value;
+} engine_setting;
+
+typedef struct engine_options {
+  engine_kind kind;
+  unsigned threads;       /* 0: 1 */
+  uint64_t memory_bytes;  /* 0: 1 GiB */
+  const char *spill_dir;  /* slots: where DuckDB may spill; NULL: nowhere */
+  const char *slot_dir;   /* slots: the empty directory that the sink's COPY names; made by the caller */
+  const char *const *allowed_dirs; /* absolute paths of files that statements may read */
+  size_t n_allowed_dirs;
+  const engine_setting *settings; /* everything that changes a result */
+  size_t n_settings;
+  const char *extension_dir; /* NULL: none */
+} engine_options;
+
+typedef struct engine engine;
+
+/*
+ * Opens an instance in the order that locks it (settings, allowed directories, no external access, locked
+ * configuration). Errors: VERSION, OUT_OF_MEMORY, SETTING_VALUE, INTERNAL. Cost: 8 to 28 ms.
+ * Thread: an engine is used by one thread at a time, except engine_interrupt and engine_progress.
+ */
+hf_status engine_open(const engine_options *options, engine **out, hf_error *error);
+/* Accepts NULL. */
+void engine_close(engine *e);
+/* Stops the running statement with CANCELLED. Thread: any. */
+void engine_interrupt(engine *e);
+/* The library's version, such as "v1.5.5"; static. */
+const char *engine_library_version(void);
+
+/* ---------------------------------------------------------------- planning */
+
+/* Returns json_serialize_sql(sql) as text in the arena. Errors: SYNTAX with position. */
+hf_status engine_parse(engine *e, const char *sql, arena *a, const char **json, hf_error *error);
+
+/* What hf_scan(<i>) stands for while planning: columns named c0…, rows. */
+typedef struct engine_scan {
+  const char *id;        /* the text between the parentheses is "'<id>'" */
+  const schema *columns; /* user names are not used: the columns are c0 … cn */
+  uint64_t rows;
+  bool rows_exact;
+} engine_scan;
+
+/* Says what hf_scan means for the statements from now on; the array is borrowed until the next call. */
+void engine_set_scans(engine *e, const engine_scan *scans, size_t n_scans);
+
+/* Binds a query and returns its columns (no rows are read). Errors: user errors of binding, with position. */
+hf_status engine_describe(engine *e, const char *sql, arena *a, schema *out, hf_error *error);
+/* The optimised plan as JSON; *json NULL when DuckDB cannot serialise it (`why` says so). */
+hf_status engine_plan_json(engine *e, const char *sql, arena *a, const char **json, const char **why, hf_error *error);
+/* DuckDB's own EXPLAIN of the query, as text. */
+hf_status engine_explain(engine *e, const char *sql, arena *a, const char **text, hf_error *error);
+
+/* A small result as text, row by row. */
+typedef struct text_table {
+  size_t n_columns, n_rows;
+  const char *const *names;
+  const char *const *cells; /* row-major; NULL is SQL NULL */
+} text_table;
+
+/* Runs a statement with a small result (at most 100,000 cells, else LIMIT). For discovery. */
+hf_status engine_query_text(engine *e, const char *sql, arena *a, text_table *out, hf_error *error);
+
+/* -------------------------------------------------------------------- tasks */
+
+/*
+ * Where rows go. `open` is called once for each of DuckDB's threads that gets output (once in all when the task is
+ * ordered), then `append` by that thread only, then `close` once. Arrays are of the engine's face; `append` borrows
+ * them. `partitions` holds the partition number of each row, or NULL when the task has one partition. An error ends
+ * the task with it.
+ */
+typedef struct sink_ops {
+  hf_status (*open)(void *sink, const struct ArrowSchema *engine_schema, void **state, hf_error *error);
+  hf_status (*append)(void *state, const struct ArrowArray *rows, const uint32_t *partitions, hf_error *error);
+  hf_status (*close)(void *state, hf_error *error); /* flushes; called on success only */
+  void (*discard)(void *state);                      /* frees the state; called always, last */
+} sink_ops;
+
+/*
+ * Where hf_blocks('<id>') gets rows. `open` once per scan, `thread_open` once per thread; `next` gives arrays of the
+ * block face with the projected columns (see arrow/ipc.h), of at most 2048 rows each, length 0 at the end. `columns`
+ * may be empty: only the count matters.
+ */
+typedef struct source_ops {
+  hf_status (*open)(void *source, const size_t *columns, size_t n_columns, void **scan, unsigned *threads, hf_error *error);
+  hf_status (*thread_open)(void *scan, void **state, hf_error *error);
+  /* *out is valid until the next call on this state or its close; the engine releases it. */
+  hf_status (*next)(void *state, struct ArrowArray *out, hf_error *error);
+  void (*thread_close)(void *state);
+  void (*close)(void *scan);
+} source_ops;
+
+typedef struct engine_input {
+  const char *id;
+  const source_ops *ops;
+  void *source;
+  const schema *columns;                   /* DuckDB's columns c0 … as hf_blocks gives them: ENUM as VARCHAR */
+  const struct ArrowSchema *block_schema;  /* of all columns */
+  uint64_t rows;                           /* exact */
+} engine_input;
+
+typedef struct engine_task {
+  const char *id;       /* unique in this engine while it runs; letters, digits, '-' */
+  const char *sql;      /* a query; with partitions > 1 its last column is the partition number, UINTEGER */
+  uint32_t partitions;  /* 1: no partition column */
+  bool ordered;         /* one writer, rows in order */
+  const sink_ops *ops;
+  void *sink;
+  const engine_input *inputs;
+  size_t n_inputs;
+} engine_task;
+
+typedef struct engine_task_stats {
+  uint64_t source_rows;       /* read by DuckDB's own readers (files), not by hf_blocks */
+  uint64_t peak_memory_bytes; /* of DuckDB's buffers */
+} engine_task_stats;
+
+/* Runs one task to its end. Errors: those of the query (typed, with position in `sql`), of the sink and the sources. */
+hf_status engine_run_task(engine *e, const engine_task *task, engine_task_stats *stats, hf_error *error);
+/* Fraction 0…1 of the running statement, or -1, and rows read so far. Thread: any. */
+void engine_progress(engine *e, double *fraction, uint64_t *rows);
+
+/*
+ * Runs a query over inputs and gives every value as text, as DuckDB's cast to VARCHAR spells it (a result shown to a
+ * person). `row_batch` gets columns of texts: cells[column][row], NULL for SQL NULL; not NUL-safe: lengths are given.
+ * It returns false to stop. Thread: that of the caller.
+ */
+typedef bool (*text_batch_fn)(void *context, const char *const *const *cells, const uint32_t *const *lengths, size_t n_rows);
+hf_status engine_render(engine *e, const char *sql, const engine_input *inputs, size_t n_inputs, text_batch_fn row_batch,
+                        void *context, hf_error *error);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shuffle blocks on disk: the sink that writes an attempt's files, the index
+ * that commits it, the input that reads blocks back for a task, and the stream
+ * that hands a result to a client.
+ */
+#ifndef HF_EXCHANGE_EXCHANGE_H
+#define HF_EXCHANGE_EXCHANGE_H
+
+#include "arrow/type.h"
+#include "base/arena.h"
+#include "engine/engine.h"
+
+/* ------------------------------------------------------------------- index */
+
+/* A run of record batches of one partition in one file: the unit of checksum, hand-out and pruning. */
+typedef struct block {
+  uint32_t file;      /* t<file>.arrow */
+  uint32_t partition;
+  uint64_t offset, bytes, rows;
+  uint64_t checksum;  /* XXH3 of the bytes */
+} block;
+
+typedef struct block_index {
+  schema columns;          /* user names and types */
+  uint32_t partitions;
+  uint32_t n_files;
+  bool ordered;            /* blocks are in row order */
+  uint64_t rows, bytes;    /* totals */
+  const uint64_t *file_bytes; /* n_files lengths */
+  size_t n_blocks;
+  const block *blocks;     /* in file order; ordered: in row order */
+} block_index;
+
+/* Encodes / decodes an index; decode checks the footer checksum and every bound. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY. */
+hf_status block_index_encode(const block_index *index, buf *out, hf_error *error);
+hf_status block_index_decode(const void *bytes, size_t length, arena *a, block_index *out, hf_error *error);
+/* Reads <dir>/index. Errors: BLOCK_MISSING when there is none. */
+hf_status block_index_load(const char *dir, arena *a, block_index *out, hf_error *error);
+
+/* -------------------------------------------------------------------- sink */
+
+typedef struct block_sink_options {
+  const char *dir;        /* the attempt's directory; made by the sink */
+  const schema *columns;  /* of the output, without a partition column */
+  uint32_t partitions;
+  bool ordered;
+  uint64_t budget_bytes;  /* of all threads together */
+  uint64_t batch_bytes, block_bytes;
+  bool durable;           /* sync before the commit */
+} block_sink_options;
+
+typedef struct block_sink block_sink;
+
+/* Makes the directory. Thread: open/append/close run on DuckDB's threads in parallel, the rest on the task's. */
+hf_status block_sink_new(const block_sink_options *options, block_sink **out, hf_error *error);
+/* What to give to engine_run_task together with the sink itself. */
+const sink_ops *block_sink_ops(void);
+/* Writes the index last, under a temporary name, and renames it: from here the attempt exists. *out lives in `a`. */
+hf_status block_sink_commit(block_sink *s, arena *a, block_index *out, hf_error *error);
+/* Frees; without a commit the directory is removed. Accepts NULL. */
+void block_sink_free(block_sink *s);
+/* The largest sum of buffered bytes so far. */
+uint64_t block_sink_peak_bytes(const block_sink *s);
+
+/* ------------------------------------------------------------------- input */
+
+/* One attempt whose blocks are read. */
+typedef struct block_location {
+  const char *dir;
+  uint32_t partition_first, partition_count; /* of its partitions; count 0: all */
+} block_location;
+
+typedef struct block_input block_input;
+
+typedef struct block_input_options {
+  const block_location *locations;
+  size_t n_locations;
+  bool ordered;  /* hand out in order, to one thread */
+  bool verify;   /* checksum of each block at its first map */
+  unsigned threads;
+} block_input_options;
+
+/* Loads the indexes, checks file sizes, maps. Errors: BLOCK_MISSING (absent, shorter), BLOCK_CORRUPT. */
+hf_status block_input_new(const block_input_options *options, block_input **out, hf_error *error);
+void block_input_free(block_input *input);
+const source_ops *block_input_ops(void);
+/* What the engine needs to bind it; borrowed from the input. */
+const schema *block_input_columns(const block_input *input);
+const struct ArrowSchema *block_input_arrow_schema(const block_input *input);
+uint64_t block_input_rows(const block_input *input);
+/* Rows handed out so far, by all threads. Thread: any. */
+uint64_t block_input_rows_read(const block_input *input);
+
+/* ------------------------------------------------------------------ stream */
+
+/*
+ * Opens a client's stream over the blocks in order of locations: client face, user names. Pages that were read are
+ * given back. `on_release(context)` is called once, when the stream is released (also after get_next failed).
+ * On failure *out is untouched and on_release is not called.
+ */
+hf_status block_stream_open(const block_location *locations, size_t n_locations, void (*on_release)(void *context),
+                            void *context, struct ArrowArrayStream *out, hf_error *error);
+
+/* Writes an Arrow C stream as one attempt (client data). Takes the stream. Errors: UNSUPPORTED, INVALID_ARGUMENT, DISK_FULL. */
+hf_status block_write_stream(struct ArrowArrayStream *stream, const block_sink_options *options, arena *a,
+                             block_index *out, hf_error *error);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executor: slots that run tasks, and the work directory. It is given bytes
+ * (stage plan, task spec) and answers with reports; in one process these are
+ * calls, in a cluster they will be messages.
+ */
+#ifndef HF_EXECUTOR_EXECUTOR_H
+#define HF_EXECUTOR_EXECUTOR_H
+
+#include "base/id.h"
+#include "exchange/exchange.h"
+#include "stage/stage.h"
+
+/* An attempt's committed output. */
+typedef struct task_output {
+  uint64_t rows, bytes;
+  uint32_t partitions;
+  bool ordered;
+  schema columns; /* in the report's arena */
+} task_output;
+
+typedef enum task_outcome { TASK_STARTED, TASK_FINISHED, TASK_FAILED } task_outcome;
+
+/* What happened to an attempt. Owned by the receiver: task_report_free. */
+typedef struct task_report {
+  job_id job;
+  stage_id stage;
+  task_id task;
+  attempt_id attempt;
+  task_outcome outcome;
+  task_output output;          /* FINISHED */
+  uint64_t source_rows;        /* rows read from files */
+  uint64_t source_files;
+  uint64_t block_rows;         /* rows read from blocks */
+  uint64_t held_rows;          /* thereof from held results */
+  uint64_t peak_memory_bytes;
+  uint64_t run_us;
+  hf_error error;              /* FAILED: with origin; cancelled attempts fail with CANCELLED */
+  uuid lost_held_key;          /* FAILED with BLOCK_*: the held result whose block it was; else none */
+  arena *memory;
+} task_report;
+
+void task_report_free(task_report *report);
+
+/* Called on a slot's thread; takes the report. Must not block. */
+typedef void (*task_report_fn)(void *context, task_report *report);
+
+typedef struct executor_options {
+  const char *work_dir; /* "auto": see config.def; made, locked; removed at close when it was made here and is empty */
+  unsigned threads, slots; /* all slots together; 0: one a core / one */
+  uint64_t memory_bytes;   /* all slots together; 0: 80 % of the machine's */
+  const char *extension_dir;
+  task_report_fn report;
+  void *report_context;
+} executor_options;
+
+typedef struct executor executor;
+
+/* Errors: WORK_DIR (not to be made, locked by another process), OUT_OF_MEMORY. Opens no DuckDB instance yet. */
+hf_status executor_open(const executor_options *options, executor **out, hf_error *error);
+/* Cancels what runs, waits for it, closes the slots, removes the work directory's own files and the directory when it
+ * is empty. Accepts NULL. */
+void executor_close(executor *x);
+/* Absolute path; valid while the executor lives. */
+const char *executor_work_dir(const executor *x);
+/* Its id, a UUID of this start. */
+const char *executor_id(const executor *x);
+unsigned executor_slots(const executor *x);
+
+/* Begins to open a slot's instance for these settings, so that the first task finds it open. Returns at once. */
+void executor_warm(executor *x, const stage_plan *like);
+
+/* Queues one attempt. The bytes are copied. Errors: PROTOCOL, LIMIT; all else comes as a report. Thread: any. */
+hf_status executor_submit(executor *x, const void *plan, size_t plan_length, const void *spec, size_t spec_length,
+                          hf_error *error);
+/* Ends the attempt, queued or running, with a FAILED report (CANCELLED). An unknown attempt: nothing. Thread: any. */
+void executor_cancel(executor *x, job_id job, stage_id stage, task_id task, attempt_id attempt);
+/* Deletes the files of a stage of a job. Thread: any; runs on the caller's. */
+void executor_remove_stage(executor *x, const uuid *session, job_id job, stage_id stage);
+/* Removes the session's directory if it is empty. */
+void executor_remove_session(executor *x, const uuid *session);
+/* The directory of an attempt's blocks, in the arena; checks nothing. */
+const char *executor_attempt_dir(const executor *x, const block_ref *ref, arena *a);
+/* Progress of a running attempt: false when it does not run here. Thread: any. */
+bool executor_progress(executor *x, job_id job, double *fraction, uint64_t *rows);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Relations: what a DataFrame is before it is planned. Immutable and reference
+ * counted; names in SQL text are bound to relations when the text is parsed.
+ * Thread: any (counts are atomic).
+ */
+#ifndef HF_PLAN_RELATION_H
+#define HF_PLAN_RELATION_H
+
+#include "base/id.h"
+#include "engine/engine.h"
+#include "source/source.h"
+
+typedef enum relation_kind {
+  RELATION_SQL,   /* SQL text with its names bound */
+  RELATION_READ,  /* files */
+  RELATION_LOCAL, /* client data that the session wrote as blocks */
+  RELATION_CACHE  /* a cache node over an input */
+} relation_kind;
+
+typedef struct relation relation;
+
+/* A place in SQL text that lowering replaces. */
+typedef struct sql_spot {
+  size_t offset, length;       /* bytes of the text that are replaced */
+  const char *alias;           /* to add behind the replacement; NULL: one stands there already */
+  const relation *bound;       /* a view, cached table or DataFrame; or NULL and: */
+  const source_request *source;/* a file or reader call */
+} sql_spot;
+
+/* Borrowed looks into a relation. */
+typedef struct relation_view {
+  relation_kind kind;
+  /* SQL */
+  const char *text;
+  const sql_spot *spots; /* sorted by offset, not overlapping */
+  size_t n_spots;
+  bool top_ordered;      /* an ORDER BY at its top, or what it merely passes on is ordered */
+  /* READ */
+  const source_request *source;
+  /* LOCAL */
+  uuid local_id;
+  const schema *local_columns;
+  uint64_t local_rows;
+  const char *local_dir; /* attempt directory with its blocks */
+  /* CACHE */
+  uuid cache_id, session;
+  const relation *input;
+  const char *level;
+} relation_view;
+
+relation_view relation_look(const relation *r);
+relation *relation_retain(const relation *r);
+void relation_release(const relation *r);
+
+/* Looks up a name of SQL text: returns a borrowed relation, or NULL when the session has none of that name. */
+typedef const relation *(*relation_lookup_fn)(void *context, const char *name);
+
+/*
+ * Parses a query on the planner's engine, finds its names (CTE names win), checks every table function against the
+ * allow-list and binds names by `lookup`. Errors: SYNTAX with position; TABLE_NOT_FOUND with the nearest name
+ * (`suggest` lists known names); FUNCTION_REFUSED; STATEMENT_REFUSED; LIMIT (nested too deep).
+ */
+typedef struct relation_names {
+  relation_lookup_fn lookup;
+  const char *(*name_at)(void *context, size_t i); /* known names for suggestions, NULL behind the last */
+  void *context;
+} relation_names;
+hf_status relation_from_sql(engine *planner, const char *sql, const relation_names *names, relation **out, hf_error *error);
+hf_status relation_from_read(const source_request *request, relation **out, hf_error *error);
+hf_status relation_from_local(const uuid *id, const char *dir, const schema *columns, uint64_t rows, relation **out, hf_error *error);
+/* A cache node; retains `input`. Level: a storage level's name. */
+hf_status relation_from_cache(const uuid *cache_id, const uuid *session, const relation *input, const char *level,
+                              relation **out, hf_error *error);
+
+/* XXH3-128 of the canonical form, as 32 hex digits: text without comments and spacing, bound relations, requests, ids. */
+void relation_fingerprint(const relation *r, char out[33]);
+
+/* Encodes as a Spark Connect Relation (proto/spark/connect/relations.proto); a cache node as Relation.extension. */
+hf_status relation_pack(const relation *r, buf *out, hf_error *error);
+/* Decodes; SQL text is parsed again on the planner. Errors: PROTOCOL, LIMIT (size, depth) and those of relation_from_sql. */
+hf_status relation_unpack(const void *bytes, size_t length, engine *planner, const relation_names *names, relation **out,
+                          hf_error *error);
+
+#endif

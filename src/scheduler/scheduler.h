@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scheduler: jobs, from a relation to a committed result. One thread owns all
+ * of its state (jobs, declarations, registry); the functions here post events to
+ * it and, where they return an answer, wait for it. Planning and I/O run on
+ * planning threads and in the executor.
+ */
+#ifndef HF_SCHEDULER_SCHEDULER_H
+#define HF_SCHEDULER_SCHEDULER_H
+
+#include "executor/executor.h"
+#include "hold/hold.h"
+#include "plan/lower.h"
+#include "source/source.h"
+
+typedef struct scheduler scheduler;
+
+typedef struct scheduler_options {
+  const char *work_dir; /* as executor_options */
+  unsigned threads, slots;
+  uint64_t memory_bytes;
+  const char *extension_dir;
+  const char *const *allowed_dirs; /* absolute, links resolved */
+  size_t n_allowed_dirs;
+  unsigned planners; /* planning threads, each with an engine of its own, opened when first needed; 0: 2 */
+} scheduler_options;
+
+/* Opens executor, planners and source catalogue. Errors: those of executor_open. */
+hf_status scheduler_open(const scheduler_options *options, scheduler **out, hf_error *error);
+/* Fails what still runs with SESSION_CLOSED, ends all threads, removes the work directory. Accepts NULL. */
+void scheduler_close(scheduler *s);
+
+const char *scheduler_work_dir(const scheduler *s);
+/* For a session's parsing: runs `use(context, planner)` on the calling thread with a planner's engine lent to it.
+ * Its status is returned. Thread: any; waits for a free planner. */
+hf_status scheduler_with_planner(scheduler *s, hf_status (*use)(void *context, engine *planner, hf_error *error),
+                                 void *context, hf_error *error);
+/* Resolves sources for a session (schema of files). Thread: any. */
+source_catalog *scheduler_sources(scheduler *s);
+/* Opens the slot's instance and a planner's in the background. */
+void scheduler_warm(scheduler *s);
+
+/* ------------------------------------------------------------------- jobs */
+
+/* What a job needs beside its relation; copied. */
+typedef struct job_settings {
+  const stage_setting *engine; /* DuckDB's settings that change results */
+  size_t n_engine;
+  uint64_t sink_budget_bytes, batch_bytes, block_bytes, ordered_below_bytes;
+} job_settings;
+
+typedef struct job_request {
+  uuid session;
+  const relation *relation; /* retained */
+  job_settings settings;
+} job_request;
+
+typedef struct job_watch {
+  hf_progress_fn progress; /* called on the waiting thread, about ten times a second */
+  void *progress_context;
+  hf_cancel *cancel;
+} job_watch;
+
+/* A committed result. Its files live until scheduler_release_result. */
+typedef struct job_result {
+  job_id job;
+  const char *dir; /* attempt directory, in `memory` */
+  schema columns;  /* user names, in `memory` */
+  bool ordered;
+  arena *memory;   /* owned by the receiver */
+} job_result;
+
+/*
+ * Runs a job to its end on behalf of the calling thread. On success *out is filled and holds files in the work
+ * directory. `profile` (not NULL) is filled in either case.
+ * Errors: those of planning and of the tasks, CANCELLED, SESSION_CLOSED. Thread: any, several at once.
+ */
+hf_status scheduler_run(scheduler *s, const job_request *request, const job_watch *watch, job_result *out,
+                        hf_profile *profile, hf_error *error);
+/* Lets a result go: its files are deleted unless they are pinned. Thread: any; does not wait. */
+void scheduler_release_result(scheduler *s, job_id job);
+
+/* Columns of the relation; claims, waits for and runs nothing. Memory in `a`. */
+hf_status scheduler_describe(scheduler *s, const job_request *request, arena *a, schema *out, hf_error *error);
+/* The text of EXPLAIN, owned by the caller (mem_free). Claims, waits for and runs nothing. */
+hf_status scheduler_explain(scheduler *s, const job_request *request, char **out, hf_error *error);
+
+/* ---------------------------------------------------------------- holding */
+
+hf_status scheduler_declare(scheduler *s, const declaration *row, hf_error *error);
+/* Releases the key for good; `blocking` waits until its files are gone (or are left to running readers). */
+void scheduler_unpersist(scheduler *s, const uuid *key, bool blocking);
+/* Drops the data but keeps the declaration: the next use computes again under a new generation. */
+void scheduler_refresh(scheduler *s, const uuid *key);
+/* Never waits for a computation. HF_HOLD_NOT_DECLARED for an unknown key. */
+void scheduler_storage(scheduler *s, const uuid *key, hf_storage *out);
+
+/* One row of a listing. */
+typedef struct hold_row {
+  hf_storage storage;
+  uuid session;
+  const char *name; /* or NULL */
+  uint64_t declared_us, last_read_us, cost_us, saved_us; /* saved: hits × cost */
+  const char *last_drop;
+} hold_row;
+/* Calls `each` on the scheduler's thread for each hold of the session (NULL: all); must not call the scheduler. */
+void scheduler_list_holds(scheduler *s, const uuid *session, void (*each)(void *context, const hold_row *row), void *context);
+
+/* Cancels the session's jobs, removes its holds with their files; waits until that is done. */
+void scheduler_remove_session(scheduler *s, const uuid *session);
+
+/* ----------------------------------------------------------------- cancel
+ * hf_cancel of the public API lives here: a flag and the job it was given to. */
+
+#endif

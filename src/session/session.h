@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A user's session: settings, names, operations. The one entry that the C API,
+ * the command line and (later) Spark Connect share.
+ */
+#ifndef HF_SESSION_SESSION_H
+#define HF_SESSION_SESSION_H
+
+#include "base/config.h"
+#include "plan/relation.h"
+#include "plan/statement.h"
+#include "scheduler/scheduler.h"
+
+typedef struct session session;
+
+/* Opens a session on an engine of its own (`peer` NULL) or on that of `peer`. Settings as hf_session_open. */
+hf_status session_open(const hf_setting *settings, size_t n_settings, session *peer, session **out, hf_error *error);
+/* See hf_session_close. Accepts NULL. */
+void session_close(session *s);
+/* Opens the engine's instances in the background while the caller does something else. */
+void session_warm(session *s);
+
+hf_status session_set(session *s, const char *key, const char *value, hf_error *error);
+hf_status session_reset_setting(session *s, const char *key, hf_error *error);
+hf_status session_get(session *s, const char *key, char **out, hf_error *error);
+const char *session_work_dir(const session *s);
+
+/*
+ * One SQL statement. A query gives a relation in *out (retained for the caller). A command runs now and gives a relation
+ * of its answer (RELATION_SQL over VALUES, typed) or, when it has none, *out NULL.
+ * `watch` serves commands that compute (CACHE TABLE); NULL: none. `profile` likewise.
+ */
+hf_status session_sql(session *s, const char *sql, const job_watch *watch, hf_profile *profile, relation **out, hf_error *error);
+hf_status session_read(session *s, const char *format, const char *const *paths, size_t n_paths, const hf_setting *options,
+                       size_t n_options, relation **out, hf_error *error);
+hf_status session_from_stream(session *s, struct ArrowArrayStream *stream, relation **out, hf_error *error);
+
+hf_status session_create_view(session *s, const relation *r, const char *name, bool replace, hf_error *error);
+hf_status session_schema(session *s, const relation *r, struct ArrowSchema *out, hf_error *error);
+hf_status session_explain(session *s, const relation *r, char **out, hf_error *error);
+
+/* Runs and opens a client's stream over the committed result; releasing it lets the result go. */
+hf_status session_collect(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
+                          struct ArrowArrayStream *out, hf_error *error);
+hf_status session_count(session *s, const relation *r, const job_watch *watch, hf_profile *profile, uint64_t *out, hf_error *error);
+
+/*
+ * Runs and shows every value as text, as DuckDB spells it. `head` is called once with the columns before the first
+ * rows; either returns false to stop.
+ */
+typedef struct text_sink {
+  bool (*head)(void *context, const schema *columns);
+  text_batch_fn rows;
+  void *context;
+} text_sink;
+hf_status session_show(session *s, const relation *r, const job_watch *watch, hf_profile *profile, const text_sink *sink,
+                       hf_error *error);
+
+/* A cache node over `r` with a declaration of its own; level NULL: MEMORY_AND_DISK_DESER. */
+hf_status session_cache(session *s, const relation *r, const char *level, const char *name, relation **out, hf_error *error);
+hf_status session_unpersist(session *s, const relation *r, bool blocking, hf_error *error);
+hf_status session_storage(session *s, const relation *r, hf_storage *out, hf_error *error);
+
+/* Names for completion: views, cached tables; `each` returns false to stop. */
+void session_each_name(session *s, bool (*each)(void *context, const char *name), void *context);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Named inputs: files named in SQL or by the API become registered sources with
+ * a fixed list of files, schema, row count and version. Tasks never sniff.
+ */
+#ifndef HF_SOURCE_SOURCE_H
+#define HF_SOURCE_SOURCE_H
+
+#include "arrow/type.h"
+#include "base/arena.h"
+#include "engine/engine.h"
+
+typedef enum source_format { SOURCE_PARQUET, SOURCE_CSV, SOURCE_JSON } source_format;
+
+/* One reader option as written in the SQL call: its value is SQL text (a constant, list or struct literal). */
+typedef struct source_option {
+  const char *name;
+  const char *value_sql;
+} source_option;
+
+/* What a query asks for, before anything was listed or opened. */
+typedef struct source_request {
+  source_format format;
+  const char *const *paths; /* names or globs, as written */
+  size_t n_paths;
+  const source_option *options;
+  size_t n_options;
+} source_request;
+
+/* Finds the format of a bare file name by its ending (.parquet, .csv, .tsv, .csv.gz, .json, .jsonl, .ndjson …). */
+bool source_format_of_path(const char *path, source_format *out);
+/* Checks an option's name against the reader's allow-list. Errors: INVALID_ARGUMENT with the nearest name. */
+hf_status source_option_check(source_format format, const char *name, hf_error *error);
+
+typedef struct source_file {
+  const char *path; /* absolute, links resolved */
+  uint64_t bytes;
+  int64_t mtime_ns;
+} source_file;
+
+typedef struct source source; /* reference counted, immutable */
+
+typedef struct source_catalog source_catalog;
+
+typedef struct source_catalog_options {
+  const char *const *allowed_dirs; /* absolute, links resolved */
+  size_t n_allowed_dirs;
+  const char *refused_dir; /* the work directory: never readable by name */
+  const char *extension_dir;
+} source_catalog_options;
+
+/* A catalogue of resolved sources with its discovery engine (opened when first needed). Thread: any. */
+hf_status source_catalog_new(const source_catalog_options *options, source_catalog **out, hf_error *error);
+void source_catalog_free(source_catalog *c);
+
+/*
+ * Lists the files, checks them against the allowed paths and finds schema and rows; reuses what it knows when path,
+ * size and mtime of every file are the same. Returns a reference in *out.
+ * Errors: FILE_NOT_FOUND, FILE_FORMAT, PATH_REFUSED, OUT_OF_MEMORY. Cost: one stat a file, plus discovery once.
+ */
+hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error);
+
+source *source_retain(source *s);
+void source_release(source *s);
+const schema *source_columns(const source *s);
+uint64_t source_rows(const source *s, bool *exact);
+uint64_t source_bytes(const source *s);
+size_t source_n_files(const source *s);
+const source_file *source_files(const source *s);
+
+/*
+ * The reader call for the given files, with names, types and dialect spelled out so that nothing is sniffed:
+ * read_parquet(['/a/x.parquet']) … Columns come under their user names. `reader` is the text that source_reader_text
+ * gave (it travels in the StagePlan); files travel in the TaskSpec.
+ */
+const char *source_reader_text(const source *s);
+void source_scan_sql(const char *reader, const char *const *paths, size_t n_paths, buf *out);
+
+#endif
