@@ -13,8 +13,12 @@ pkg_check_modules(HF_DEBIAN REQUIRED IMPORTED_TARGET json-c libprotobuf-c libxxh
 pkg_check_modules(HF_EDIT REQUIRED IMPORTED_TARGET libedit)
 find_program(PROTOC_C protoc-c REQUIRED)
 
+# Linked through a relative link in the build folder, so that run paths start at $ORIGIN.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+file(RELATIVE_PATH libduckdb ${CMAKE_BINARY_DIR}/lib ${HF_THIRD_PARTY}/duckdb/lib/libduckdb.so)
+file(CREATE_LINK ${libduckdb} ${CMAKE_BINARY_DIR}/lib/libduckdb.so SYMBOLIC)
 add_library(duckdb SHARED IMPORTED)
-set_target_properties(duckdb PROPERTIES IMPORTED_LOCATION ${HF_THIRD_PARTY}/duckdb/lib/libduckdb.so)
+set_target_properties(duckdb PROPERTIES IMPORTED_LOCATION ${CMAKE_BINARY_DIR}/lib/libduckdb.so)
 target_include_directories(duckdb SYSTEM INTERFACE ${HF_THIRD_PARTY}/duckdb/include)
 
 # nanoarrow with its flatcc; symbols prefixed HfNa. The bundle holds all of it in three files.
@@ -23,6 +27,10 @@ add_library(nanoarrow STATIC ${sources})
 target_include_directories(nanoarrow SYSTEM PUBLIC ${HF_THIRD_PARTY}/nanoarrow/include)
 target_compile_definitions(nanoarrow PRIVATE NANOARROW_IPC_WITH_LZ4 NANOARROW_IPC_WITH_ZSTD)
 target_compile_options(nanoarrow PRIVATE -w)
+string(REGEX REPLACE ",?undefined" "" sanitize "${HOLDFAST_SANITIZE}") # it reads unaligned, by design
+if(sanitize)
+  target_compile_options(nanoarrow PRIVATE -fsanitize=${sanitize})
+endif()
 target_link_libraries(nanoarrow PRIVATE PkgConfig::HF_DEBIAN)
 set_target_properties(nanoarrow PROPERTIES C_VISIBILITY_PRESET hidden)
 
