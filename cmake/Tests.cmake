@@ -69,3 +69,6 @@ endforeach()
 
 hf_register(lint/exports lint ${CMAKE_SOURCE_DIR}/tools/lint/exports $<TARGET_FILE:holdfast>)
 hf_register(lint/globals lint ${CMAKE_SOURCE_DIR}/tools/lint/globals ${CMAKE_BINARY_DIR})
+if(NOT HOLDFAST_SANITIZE)
+  hf_register(lint/tidy lint ${CMAKE_SOURCE_DIR}/tools/lint/tidy ${CMAKE_BINARY_DIR})
+endif()
