@@ -53,12 +53,14 @@ if(sources)
     INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/holdfast")
 endif()
 
-# bench/*.c: only on `--target bench`.
+# bench/*.c, each with bench/support/*.c: only on `--target bench`.
 add_custom_target(bench)
+file(GLOB bench_support CONFIGURE_DEPENDS bench/support/*.c)
 file(GLOB sources CONFIGURE_DEPENDS bench/*.c)
 foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
-  add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
+  add_executable(bench_${name} EXCLUDE_FROM_ALL ${source} ${bench_support})
+  target_include_directories(bench_${name} PRIVATE bench)
   target_link_libraries(bench_${name} PRIVATE holdfast_internal)
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
   add_dependencies(bench bench_${name})
