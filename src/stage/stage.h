@@ -21,7 +21,7 @@ typedef struct stage_piece {
 typedef struct stage_input {
   stage_input_kind kind;
   schema columns;
-  const char *reader;   /* FILES */
+  const char *reader; /* FILES */
   uint64_t rows;
   bool ordered, verify; /* BLOCKS */
   uuid held_key;        /* BLOCKS of a held result; else none */

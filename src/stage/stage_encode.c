@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Structs → bytes: copies a plan or spec into protobuf-c's structs (in an arena
+ * of its own, texts borrowed) and packs them. Decoding is in stage_decode.c.
+ * Thread: any.
+ */
+#include "stage/stage_internal.h"
+
+#include "holdfast/v1/stage.pb-c.h"
+
+typedef struct encoder {
+  arena *memory;
+  hf_error *error;
+} encoder;
+
+static hf_status no_memory(encoder *e) {
+  return error_set(e->error, HF_E_OUT_OF_MEMORY, "no memory to encode a stage plan");
+}
+
+/* Array of pointers to `count` structs of `bytes`, all in one block. */
+static void **pointers_new(encoder *e, size_t count, size_t bytes) {
+  void **pointers = arena_array(e->memory, count, sizeof *pointers);
+  char *structs = arena_array(e->memory, count, bytes);
+  if (pointers == NULL || structs == NULL) {
+    return NULL;
+  }
+  for (size_t i = 0; i < count; i++) {
+    pointers[i] = structs + i * bytes;
+  }
+  return pointers;
+}
+
+static hf_status encode_type(encoder *e, const data_type *from, unsigned level, Holdfast__V1__DataType *to) {
+  if (level > STAGE_MOST_TYPE_LEVELS) {
+    return error_set(e->error, HF_E_LIMIT, "types nest deeper than %d levels", STAGE_MOST_TYPE_LEVELS);
+  }
+  holdfast__v1__data_type__init(to);
+  to->kind = (uint32_t)from->kind;
+  to->has_width = to->has_scale = from->kind == TYPE_DECIMAL;
+  to->width = from->width;
+  to->scale = from->scale;
+  to->has_array_size = from->kind == TYPE_ARRAY;
+  to->array_size = from->array_size;
+  to->n_names = from->n_names;
+  to->names = (char **)from->names;
+  to->n_children = from->n_children;
+  to->children = (Holdfast__V1__DataType **)pointers_new(e, from->n_children, sizeof **to->children);
+  if (to->children == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_children; i++) {
+    HF_TRY(encode_type(e, from->children[i], level + 1, to->children[i]));
+  }
+  return HF_OK;
+}
+
+static hf_status encode_schema(encoder *e, const schema *from, Holdfast__V1__Schema **out) {
+  Holdfast__V1__Schema *to = arena_alloc(e->memory, sizeof *to);
+  Holdfast__V1__DataType *types = arena_array(e->memory, from->n_columns, sizeof *types);
+  if (to == NULL || types == NULL) {
+    return no_memory(e);
+  }
+  holdfast__v1__schema__init(to);
+  to->n_columns = from->n_columns;
+  to->columns = (Holdfast__V1__Column **)pointers_new(e, from->n_columns, sizeof **to->columns);
+  if (to->columns == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_columns; i++) {
+    holdfast__v1__column__init(to->columns[i]);
+    to->columns[i]->name = (char *)from->columns[i].name;
+    to->columns[i]->type = &types[i];
+    HF_TRY(encode_type(e, from->columns[i].type, 1, &types[i]));
+  }
+  *out = to;
+  return HF_OK;
+}
+
+static hf_status encode_pieces(encoder *e, const stage_plan *from, Holdfast__V1__StagePlan *to) {
+  to->n_sql = from->n_pieces;
+  to->sql = (Holdfast__V1__SqlPiece **)pointers_new(e, from->n_pieces, sizeof **to->sql);
+  if (to->sql == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_pieces; i++) {
+    const stage_piece *piece = &from->pieces[i];
+    holdfast__v1__sql_piece__init(to->sql[i]);
+    if (piece->text != NULL) {
+      to->sql[i]->piece_case = HOLDFAST__V1__SQL_PIECE__PIECE_TEXT;
+      to->sql[i]->text = (char *)piece->text;
+    } else {
+      to->sql[i]->piece_case = HOLDFAST__V1__SQL_PIECE__PIECE_INPUT;
+      to->sql[i]->input = piece->input;
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status encode_input(encoder *e, const stage_input *from, Holdfast__V1__StageInput *to) {
+  holdfast__v1__stage_input__init(to);
+  to->kind = from->kind == STAGE_INPUT_FILES ? HOLDFAST__V1__STAGE_INPUT__KIND__FILES
+                                             : HOLDFAST__V1__STAGE_INPUT__KIND__BLOCKS;
+  to->reader = (char *)from->reader;
+  to->has_rows = 1;
+  to->rows = from->rows;
+  to->has_ordered = 1;
+  to->ordered = from->ordered;
+  to->has_verify = 1;
+  to->verify = from->verify;
+  to->held_key = uuid_is_none(&from->held_key) ? NULL : (char *)from->held_key.text;
+  return encode_schema(e, &from->columns, &to->columns);
+}
+
+static hf_status encode_inputs(encoder *e, const stage_plan *from, Holdfast__V1__StagePlan *to) {
+  to->n_inputs = from->n_inputs;
+  to->inputs = (Holdfast__V1__StageInput **)pointers_new(e, from->n_inputs, sizeof **to->inputs);
+  if (to->inputs == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_inputs; i++) {
+    HF_TRY(encode_input(e, &from->inputs[i], to->inputs[i]));
+  }
+  return HF_OK;
+}
+
+static hf_status encode_output(encoder *e, const stage_output *from, Holdfast__V1__StagePlan *plan) {
+  Holdfast__V1__StageOutput *to = arena_alloc(e->memory, sizeof *to);
+  if (to == NULL) {
+    return no_memory(e);
+  }
+  holdfast__v1__stage_output__init(to);
+  to->partitions = from->partitions;
+  to->ordered = from->ordered;
+  to->budget_bytes = from->budget_bytes;
+  to->batch_bytes = from->batch_bytes;
+  to->block_bytes = from->block_bytes;
+  to->has_durable = 1;
+  to->durable = from->durable;
+  plan->output = to;
+  return encode_schema(e, &from->columns, &to->columns);
+}
+
+static hf_status encode_settings(encoder *e, const stage_plan *from, Holdfast__V1__StagePlan *to) {
+  to->n_settings = from->n_settings;
+  to->settings = (Holdfast__V1__Setting **)pointers_new(e, from->n_settings, sizeof **to->settings);
+  if (to->settings == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_settings; i++) {
+    holdfast__v1__setting__init(to->settings[i]);
+    to->settings[i]->name = (char *)from->settings[i].name;
+    to->settings[i]->value = (char *)from->settings[i].value;
+  }
+  return HF_OK;
+}
+
+static hf_status encode_plan(encoder *e, const stage_plan *from, Holdfast__V1__StagePlan *to) {
+  holdfast__v1__stage_plan__init(to);
+  to->version = STAGE_VERSION;
+  to->session = (char *)from->session.text;
+  to->job = from->job.value;
+  to->stage = from->stage.value;
+  to->n_allowed_dirs = from->n_allowed_dirs;
+  to->allowed_dirs = (char **)from->allowed_dirs;
+  HF_TRY(encode_pieces(e, from, to));
+  HF_TRY(encode_inputs(e, from, to));
+  HF_TRY(encode_output(e, &from->output, to));
+  return encode_settings(e, from, to);
+}
+
+static void encode_block(const block_ref *from, Holdfast__V1__BlockRef *to) {
+  holdfast__v1__block_ref__init(to);
+  to->session = (char *)from->session.text;
+  to->job = from->job.value;
+  to->stage = from->stage.value;
+  to->task = from->task.value;
+  to->attempt = from->attempt.value;
+  to->has_partition_first = to->has_partition_count = 1;
+  to->partition_first = from->partition_first;
+  to->partition_count = from->partition_count;
+}
+
+static hf_status encode_task_input(encoder *e, const task_input *from, Holdfast__V1__TaskInput *to) {
+  holdfast__v1__task_input__init(to);
+  to->n_files = from->n_files;
+  to->files = (char **)from->files;
+  to->n_blocks = from->n_blocks;
+  to->blocks = (Holdfast__V1__BlockRef **)pointers_new(e, from->n_blocks, sizeof **to->blocks);
+  if (to->blocks == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_blocks; i++) {
+    encode_block(&from->blocks[i], to->blocks[i]);
+  }
+  return HF_OK;
+}
+
+static hf_status encode_spec(encoder *e, const task_spec *from, Holdfast__V1__TaskSpec *to) {
+  holdfast__v1__task_spec__init(to);
+  to->version = STAGE_VERSION;
+  to->job = from->job.value;
+  to->stage = from->stage.value;
+  to->task = from->task.value;
+  to->attempt = from->attempt.value;
+  to->n_inputs = from->n_inputs;
+  to->inputs = (Holdfast__V1__TaskInput **)pointers_new(e, from->n_inputs, sizeof **to->inputs);
+  if (to->inputs == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_inputs; i++) {
+    HF_TRY(encode_task_input(e, &from->inputs[i], to->inputs[i]));
+  }
+  return HF_OK;
+}
+
+/* Appends the packed message; a limit that the other side would refuse is found here. */
+static hf_status message_pack(encoder *e, const ProtobufCMessage *message, const char *what, buf *out) {
+  size_t length = protobuf_c_message_get_packed_size(message);
+  if (length > STAGE_LARGEST_BYTES) {
+    return error_set(e->error, HF_E_LIMIT, "%s is larger than %zu bytes: %zu", what, STAGE_LARGEST_BYTES,
+                     length);
+  }
+  char *room = buf_reserve(out, length);
+  if (room == NULL) {
+    return no_memory(e);
+  }
+  protobuf_c_message_pack(message, (uint8_t *)room);
+  HF_TRY(stage_wire_check(message->descriptor, what, room, length, e->error));
+  out->length += length;
+  room[length] = '\0';
+  return HF_OK;
+}
+
+hf_status stage_plan_pack(const stage_plan *plan, buf *out, hf_error *error) {
+  encoder e = {arena_new(), error};
+  if (e.memory == NULL) {
+    return no_memory(&e);
+  }
+  Holdfast__V1__StagePlan message;
+  hf_status status = encode_plan(&e, plan, &message);
+  if (status == HF_OK) {
+    status = message_pack(&e, &message.base, "a stage plan", out);
+  }
+  arena_free(e.memory);
+  return status;
+}
+
+hf_status task_spec_pack(const task_spec *spec, buf *out, hf_error *error) {
+  encoder e = {arena_new(), error};
+  if (e.memory == NULL) {
+    return no_memory(&e);
+  }
+  Holdfast__V1__TaskSpec message;
+  hf_status status = encode_spec(&e, spec, &message);
+  if (status == HF_OK) {
+    status = message_pack(&e, &message.base, "a task spec", out);
+  }
+  arena_free(e.memory);
+  return status;
+}
