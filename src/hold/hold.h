@@ -19,7 +19,7 @@ typedef struct declaration {
   char level[32];
   const char *name; /* CACHE TABLE's name, or NULL */
   bool released;
-  schema columns;   /* fixed at the declaration */
+  schema columns;       /* fixed at the declaration */
   uint64_t declared_us; /* wall time */
 } declaration;
 
@@ -36,8 +36,8 @@ bool declarations_release(declarations *d, const uuid *key);
 /* Forgets all of a session. */
 void declarations_remove_session(declarations *d, const uuid *session);
 /* Calls `each` for every row of the session (NULL: all), in the order they were made; stops when it returns false. */
-void declarations_each(const declarations *d, const uuid *session, bool (*each)(void *context, const declaration *row),
-                       void *context);
+void declarations_each(const declarations *d, const uuid *session,
+                       bool (*each)(void *context, const declaration *row), void *context);
 
 /* ---------------------------------------------------------------- registry */
 
@@ -75,30 +75,48 @@ typedef struct entry_view {
 
 typedef struct registry registry;
 
-typedef enum begin_result { BEGIN_CLAIMED, BEGIN_WAITING, BEGIN_MATERIALISED, BEGIN_RELEASED, BEGIN_UNAVAILABLE } begin_result;
-typedef enum complete_result { COMPLETE_PROMOTED, COMPLETE_DUPLICATE, COMPLETE_STALE, COMPLETE_REFUSED } complete_result;
+typedef enum begin_result {
+  BEGIN_CLAIMED,      /* `job` computes it now; `waiter` is listed */
+  BEGIN_WAITING,      /* another job computes it; `waiter` is listed */
+  BEGIN_MATERIALISED, /* there: take a lease and read */
+  BEGIN_RELEASED,     /* compute inline, never fill again */
+  BEGIN_UNAVAILABLE,  /* on an executor that is away: compute inline, without a claim */
+  BEGIN_FAILED        /* error is set: HELD_FOREIGN, OUT_OF_MEMORY */
+} begin_result;
+typedef enum complete_result {
+  COMPLETE_PROMOTED,
+  COMPLETE_DUPLICATE,
+  COMPLETE_STALE,
+  COMPLETE_REFUSED
+} complete_result;
 
-/* What the caller must do after an operation; a list, in order. */
+/* What the caller must do after an operation; a list, in order. No operation but begin and complete allocates:
+ * an action is the node that was made when its waiter was listed or its files were pinned. */
 typedef enum registry_action_kind {
   REGISTRY_WAKE,        /* waiter: look again */
   REGISTRY_FAIL_WAITER, /* waiter: fails with the abort's error */
   REGISTRY_INLINE,      /* waiter: compute inline, the fill failed for lack of resources or too often */
-  REGISTRY_UNPIN,       /* job, stage: delete its files when no lease lists them */
+  REGISTRY_UNPIN,       /* job, stage: nobody lists its files any more, delete them */
   REGISTRY_CANCEL_JOB   /* job: a fill nobody wants any more */
 } registry_action_kind;
 
 typedef struct registry_action {
+  struct registry_action *next;
   registry_action_kind kind;
   job_id job; /* waiter or job */
   stage_id stage;
   uuid key;
+  uuid session;
 } registry_action;
 
+/* Zeroed: empty. */
 typedef struct registry_actions {
-  registry_action *list;
-  size_t count, capacity;
+  registry_action *first, *last;
 } registry_actions;
 
+/* Takes the oldest, owned by the caller (mem_free); NULL when there is none. */
+registry_action *registry_actions_take(registry_actions *actions);
+/* Frees what is left. */
 void registry_actions_reset(registry_actions *actions);
 
 /* `d` is asked whether a key is released; borrowed for the registry's life. */
@@ -107,30 +125,48 @@ void registry_free(registry *r);
 
 /* Fills *out; ABSENT for an unknown key. */
 entry_state registry_lookup(const registry *r, const uuid *key, entry_view *out);
-/* One call, so no wake-up is missed. WAITING lists `waiter` (a job) for a REGISTRY_WAKE. `job` is who would compute. */
-begin_result registry_begin_or_wait(registry *r, const uuid *key, const uuid *session, job_id job, job_id waiter,
-                                    hf_error *error);
+/* One call, so no wake-up is missed. CLAIMED and WAITING list `waiter` (a job) for one WAKE, FAIL_WAITER or INLINE.
+ * `job` is who would compute. */
+begin_result registry_begin_or_wait(registry *r, const uuid *key, const uuid *session, job_id job,
+                                    job_id waiter, hf_error *error);
 /* Names the sink stage of a pending claim: pinned from now on. */
 void registry_claim_stage(registry *r, const uuid *key, job_id job, stage_id stage);
-complete_result registry_complete(registry *r, const uuid *key, job_id job, const entry_output *output, uint64_t now_us,
+/*
+ * Puts the result of the claim of `job` in place (copied). PROMOTED wakes the waiters. DUPLICATE: the same job again.
+ * STALE: not that job's claim (any more). REFUSED: a location on an executor that is not live, or no memory; the claim
+ * stands, the caller aborts it. After STALE and REFUSED the caller deletes that job's output.
+ */
+complete_result registry_complete(registry *r, const uuid *key, job_id job, const entry_output *output,
                                   registry_actions *actions);
-/* Clears that job's own claim only; what waiters do depends on the error's class. */
-void registry_abort(registry *r, const uuid *key, job_id job, hf_error_class error_class, registry_actions *actions);
+/*
+ * Clears that job's own claim only. Class USER: every waiter fails with it. RESOURCE: every waiter computes inline.
+ * Else the waiters look again, so that one claims anew: three times in all, then inline.
+ */
+void registry_abort(registry *r, const uuid *key, job_id job, hf_error_class error_class,
+                    registry_actions *actions);
 /* Takes a waiter off the list (its query was cancelled). The claim's job is cancelled when nobody is left. */
 void registry_leave(registry *r, const uuid *key, job_id waiter, registry_actions *actions);
-/* Removes the entry, Pending ones too; `why` is kept for the listing (static text). */
+/* Removes the entry, Pending ones too (its job is cancelled, its waiters look again); `why` is kept for the listing
+ * (static text). False: there was none. */
 bool registry_invalidate(registry *r, const uuid *key, const char *why, registry_actions *actions);
+/* An executor is live: new, or back with its inventory. Its entries serve again. Errors: OUT_OF_MEMORY. */
+hf_status registry_executor_back(registry *r, const char *executor, hf_error *error);
+/* An executor is away: its entries are Unavailable until it is back or invalidated. */
+void registry_executor_lost(registry *r, const char *executor);
+/* An executor stays away: its entries are dropped. */
 void registry_invalidate_executor(registry *r, const char *executor, registry_actions *actions);
+/* Forgets all entries of the session; as invalidate for each. */
 void registry_remove_session(registry *r, const uuid *session, registry_actions *actions);
 /* Counts a read that began. */
 void registry_touch(registry *r, const uuid *key, uint64_t now_us);
-/* Tells whether cleanup must spare this stage of this job. */
+/* Tells whether cleanup must spare this stage of this job. Cost: O(entries). */
 bool registry_is_pinned(const registry *r, job_id job, stage_id stage);
-/* Leases: a running job lists the (key, generation) it reads; files of a dropped entry go when no lease lists them. */
+/* A running job lists the (key, generation) it reads: files of a dropped entry go when no lease lists them. The entry must
+ * be there. Errors: OUT_OF_MEMORY, INTERNAL (it is not there). */
 hf_status registry_lease_add(registry *r, const uuid *key, job_id reader, hf_error *error);
 /* Drops all leases of the job; UNPIN actions for dropped entries that nobody lists any more. */
 void registry_lease_drop(registry *r, job_id reader, registry_actions *actions);
-/* In a test build: asserts the invariants. */
+/* Asserts the invariants R1 to R8 of registry.c. Cost: O(entries × waiters). */
 void registry_check(const registry *r);
 
 #endif
