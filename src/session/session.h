@@ -13,16 +13,27 @@
 
 typedef struct session session;
 
-/* Opens a session on an engine of its own (`peer` NULL) or on that of `peer`. Settings as hf_session_open. */
-hf_status session_open(const hf_setting *settings, size_t n_settings, session *peer, session **out, hf_error *error);
-/* See hf_session_close. Accepts NULL. */
+/*
+ * Opens a session on an engine of its own (`peer` NULL) or on that of `peer`. Settings as hf_session_open; on an engine
+ * that runs already, keys of engine scope are SETTING_VALUE. Returns a reference in *out.
+ */
+hf_status session_open(const hf_setting *settings, size_t n_settings, session *peer, session **out,
+                       hf_error *error);
+/*
+ * See hf_session_close; drops the opener's reference. Calls that other threads have in flight end with SESSION_CLOSED
+ * and are waited for; not to be called out of a callback of one. Accepts NULL.
+ */
 void session_close(session *s);
+/* Keep the struct alive for a handle that refers to it; every function of a closed session says SESSION_CLOSED. */
+session *session_retain(session *s);
+void session_release(session *s);
 /* Opens the engine's instances in the background while the caller does something else. */
 void session_warm(session *s);
 
 hf_status session_set(session *s, const char *key, const char *value, hf_error *error);
 hf_status session_reset_setting(session *s, const char *key, hf_error *error);
 hf_status session_get(session *s, const char *key, char **out, hf_error *error);
+/* Absolute path; valid while the session is open. */
 const char *session_work_dir(const session *s);
 
 /*
@@ -30,9 +41,18 @@ const char *session_work_dir(const session *s);
  * of its answer (RELATION_SQL over VALUES, typed) or, when it has none, *out NULL.
  * `watch` serves commands that compute (CACHE TABLE); NULL: none. `profile` likewise.
  */
-hf_status session_sql(session *s, const char *sql, const job_watch *watch, hf_profile *profile, relation **out, hf_error *error);
-hf_status session_read(session *s, const char *format, const char *const *paths, size_t n_paths, const hf_setting *options,
-                       size_t n_options, relation **out, hf_error *error);
+hf_status session_sql(session *s, const char *sql, const job_watch *watch, hf_profile *profile,
+                      relation **out, hf_error *error);
+/* Files to read; borrowed. `options` are reader options by name, their values as plain text, a list or a struct. */
+typedef struct session_files {
+  const char *format;
+  const char *const *paths;
+  size_t n_paths;
+  const hf_setting *options;
+  size_t n_options;
+} session_files;
+hf_status session_read(session *s, const session_files *files, relation **out, hf_error *error);
+/* Takes the stream. */
 hf_status session_from_stream(session *s, struct ArrowArrayStream *stream, relation **out, hf_error *error);
 
 hf_status session_create_view(session *s, const relation *r, const char *name, bool replace, hf_error *error);
@@ -42,7 +62,8 @@ hf_status session_explain(session *s, const relation *r, char **out, hf_error *e
 /* Runs and opens a client's stream over the committed result; releasing it lets the result go. */
 hf_status session_collect(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
                           struct ArrowArrayStream *out, hf_error *error);
-hf_status session_count(session *s, const relation *r, const job_watch *watch, hf_profile *profile, uint64_t *out, hf_error *error);
+hf_status session_count(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
+                        uint64_t *out, hf_error *error);
 
 /*
  * Runs and shows every value as text, as DuckDB spells it. `head` is called once with the columns before the first
@@ -53,11 +74,15 @@ typedef struct text_sink {
   text_batch_fn rows;
   void *context;
 } text_sink;
-hf_status session_show(session *s, const relation *r, const job_watch *watch, hf_profile *profile, const text_sink *sink,
-                       hf_error *error);
+hf_status session_show(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
+                       const text_sink *sink, hf_error *error);
 
-/* A cache node over `r` with a declaration of its own; level NULL: MEMORY_AND_DISK_DESER. */
-hf_status session_cache(session *s, const relation *r, const char *level, const char *name, relation **out, hf_error *error);
+/*
+ * A cache node over `r` with a declaration of its own; level NULL: MEMORY_AND_DISK_DESER; NONE: `r` itself, not held.
+ * `name` is CACHE TABLE's, or NULL. Errors: INVALID_ARGUMENT (level), and those of binding the query.
+ */
+hf_status session_cache(session *s, const relation *r, const char *level, const char *name, relation **out,
+                        hf_error *error);
 hf_status session_unpersist(session *s, const relation *r, bool blocking, hf_error *error);
 hf_status session_storage(session *s, const relation *r, hf_storage *out, hf_error *error);
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CACHE TABLE, UNCACHE TABLE, CLEAR CACHE, REFRESH TABLE: holds that have a name.
+ * CACHE TABLE t AS makes the name; CACHE TABLE v binds a view's name to a cache
+ * node until UNCACHE TABLE puts the view's own relation back.
+ * Thread: any, several at once: a name changes by names_exchange only.
+ */
+#include "session/cached_tables.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* -------------------------------------------------------------- CACHE TABLE */
+
+/* Makes the hold's data be there: a query over it that wants no rows still fills it. */
+static hf_status fill(session *s, const relation *node, const cache_table_request *request, hf_error *error) {
+  relation *nothing = NULL;
+  HF_TRY(query_over(s, "SELECT * FROM q LIMIT 0", node, &nothing, error));
+  job_result result;
+  hf_status status = result_run(s, nothing, request->watch, request->profile, &result, error);
+  relation_release(nothing);
+  HF_TRY(status);
+  scheduler_release_result(runtime_scheduler(s->runtime), result.job);
+  arena_free(result.memory);
+  return HF_OK;
+}
+
+static hf_status name_is_taken(const char *name, bool by_hold, hf_error *error) {
+  error_set(error, HF_E_NAME_EXISTS, "%s has this name: %s", by_hold ? "a cached table" : "a view", name);
+  error_hint(error,
+             by_hold ? "let it go first: UNCACHE TABLE %s"
+                     : "cache the view itself, or drop it first: DROP VIEW %s",
+             name);
+  return HF_E_NAME_EXISTS;
+}
+
+/* Finds what is to be held and what the name is to be bound to then, but for the node itself. */
+static hf_status plan_entry(session *s, const name_entry *present, const cache_table_request *request,
+                            name_entry *out, hf_error *error) {
+  *out = (name_entry){.name = request->name, .cache_made = request->query != NULL};
+  if (present == NULL) {
+    return HF_OK;
+  }
+  bool held = hold_is_held(s, present->bound);
+  if (request->query != NULL || held) {
+    return name_is_taken(request->name, held, error);
+  }
+  out->name = present->name;
+  out->plain = present->plain != NULL ? present->plain : present->bound;
+  return HF_OK;
+}
+
+/* Binds the name to the node and fills it; on failure the name is as before. */
+static hf_status bind_and_fill(session *s, const cache_table_request *request, const name_entry *present,
+                               const name_entry *entry, hf_error *error) {
+  bool done = false;
+  const relation *expected = present == NULL ? NULL : present->bound;
+  HF_TRY(names_exchange(&s->names, request->name, expected, entry, &done, error));
+  if (!done) {
+    return name_is_taken(request->name, true, error);
+  }
+  hf_status status = request->lazy ? HF_OK : fill(s, entry->bound, request, error);
+  if (status != HF_OK) {
+    names_exchange(&s->names, request->name, entry->bound, present, &done, NULL);
+  }
+  return status;
+}
+
+static hf_status cache_in(session *s, const name_list *list, const cache_table_request *request,
+                          const char *level, hf_error *error) {
+  const name_entry *present = name_list_find(list, request->name);
+  if (present == NULL && request->query == NULL) {
+    return name_list_missing(list, "no view has this name", request->name, error);
+  }
+  name_entry entry;
+  HF_TRY(plan_entry(s, present, request, &entry, error));
+  relation *node = NULL;
+  HF_TRY(hold_declare(s, request->query != NULL ? request->query : entry.plain, level, entry.name, &node,
+                      error));
+  entry.bound = node;
+  hf_status status = bind_and_fill(s, request, present, &entry, error);
+  if (status != HF_OK) {
+    hold_release(s, node, true);
+  }
+  relation_release(node);
+  return status;
+}
+
+hf_status cache_table(session *s, const cache_table_request *request, hf_error *error) {
+  const char *level;
+  HF_TRY(hold_level(request->level, &level, error));
+  if (strcmp(level, "NONE") == 0) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "CACHE TABLE cannot hold at the storage level: %s", level);
+  }
+  name_list *list = names_snapshot(&s->names);
+  hf_status status = cache_in(s, list, request, level, error);
+  name_list_release(list);
+  return status;
+}
+
+/* ---------------------------------------------------------- UNCACHE, CLEAR */
+
+/* Takes the hold off a name: a table of CACHE TABLE … AS disappears, a view is itself again. False when another thread
+ * changed the name meanwhile. */
+static hf_status unbind(session *s, const name_entry *present, bool *done, hf_error *error) {
+  name_entry plain = {.name = present->name, .bound = present->plain};
+  *done = true;
+  if (present->cache_made || present->plain != NULL) {
+    HF_TRY(names_exchange(&s->names, present->name, present->bound, present->cache_made ? NULL : &plain, done,
+                          error));
+  }
+  if (*done) {
+    hold_release(s, present->bound, true);
+  }
+  return HF_OK;
+}
+
+static hf_status uncache_in(session *s, const name_list *list, const char *name, bool if_exists, bool *done,
+                            hf_error *error) {
+  const name_entry *present = name_list_find(list, name);
+  bool held =
+      present != NULL && (present->cache_made || present->plain != NULL || hold_is_held(s, present->bound));
+  *done = true;
+  if (held) {
+    return unbind(s, present, done, error);
+  }
+  return if_exists ? HF_OK : name_list_missing(list, "no cached table has this name", name, error);
+}
+
+hf_status uncache_table(session *s, const char *name, bool if_exists, hf_error *error) {
+  for (bool done = false; !done;) {
+    name_list *list = names_snapshot(&s->names);
+    hf_status status = uncache_in(s, list, name, if_exists, &done, error);
+    name_list_release(list);
+    HF_TRY(status);
+  }
+  return HF_OK;
+}
+
+/* Cache ids of a listing. */
+typedef struct key_list {
+  uuid *keys;
+  size_t count, capacity;
+  bool failed;
+} key_list;
+
+static void add_key(void *context, const hold_row *row) {
+  key_list *list = context;
+  if (row->storage.state == HF_HOLD_RELEASED) {
+    return;
+  }
+  if (list->count == list->capacity) {
+    size_t capacity = list->capacity * 2 + 8;
+    uuid *keys = mem_realloc(list->keys, capacity * sizeof *keys);
+    if (keys == NULL) {
+      list->failed = true;
+      return;
+    }
+    list->keys = keys;
+    list->capacity = capacity;
+  }
+  memcpy(list->keys[list->count++].text, row->storage.cache_id, sizeof list->keys->text);
+}
+
+/* Puts every name that a hold has taken back to what it is without. */
+static hf_status unbind_all(session *s, hf_error *error) {
+  name_list *list = names_snapshot(&s->names);
+  hf_status status = HF_OK;
+  for (size_t i = 0; status == HF_OK && i < name_list_count(list); i++) {
+    bool ignored;
+    status = unbind(s, name_list_at(list, i), &ignored, error);
+  }
+  name_list_release(list);
+  return status;
+}
+
+hf_status clear_cache(session *s, hf_error *error) {
+  HF_TRY(unbind_all(s, error));
+  key_list list = {0};
+  scheduler_list_holds(runtime_scheduler(s->runtime), &s->id, add_key, &list);
+  for (size_t i = 0; i < list.count; i++) {
+    scheduler_unpersist(runtime_scheduler(s->runtime), &list.keys[i], true);
+  }
+  mem_free(list.keys);
+  return list.failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to list the holds of a session")
+                     : HF_OK;
+}
+
+/* ------------------------------------------------------------------ REFRESH */
+
+hf_status refresh_table(session *s, const char *name, hf_error *error) {
+  name_list *list = names_snapshot(&s->names);
+  const name_entry *present = name_list_find(list, name);
+  hf_status status = HF_OK;
+  if (present == NULL) {
+    status = name_list_missing(list, "no view or cached table has this name", name, error);
+  } else if (hold_is_held(s, present->bound)) {
+    relation_view view = relation_look(present->bound);
+    scheduler_refresh(runtime_scheduler(s->runtime), &view.cache_id);
+  }
+  name_list_release(list);
+  return status;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Client data: the rows of an Arrow stream, written as one attempt into the work
+ * directory, where tasks read them like any blocks. Its job number lies above
+ * all of the scheduler's, so that the executor finds it by ids:
+ * {work_dir}/{session}/{number}/1/1-1.
+ * Thread: any.
+ */
+#include "session/session_internal.h"
+
+#include "base/file.h"
+
+#include <inttypes.h>
+
+/* The first number of client data; the scheduler counts its jobs from 1. */
+#define CLIENT_DATA_FIRST (UINT64_C(1) << 62)
+
+static char *data_dir(const session *s, uint64_t n, arena *a) {
+  return arena_printf(a, "%s/%s/%" PRIu64, session_work_dir(s), s->id.text, CLIENT_DATA_FIRST + n);
+}
+
+static uint64_t next_number(session *s) {
+  pthread_mutex_lock(&s->lock);
+  uint64_t n = s->n_data++;
+  pthread_mutex_unlock(&s->lock);
+  return n;
+}
+
+/* The types of the stream's columns, in `a`. */
+static hf_status columns_of(struct ArrowArrayStream *stream, arena *a, schema *out, hf_error *error) {
+  struct ArrowSchema fields = {0};
+  if (stream->get_schema(stream, &fields) != 0) {
+    const char *why = stream->get_last_error(stream);
+    return error_set(error, HF_E_INVALID_ARGUMENT, "the stream gives no schema: %s", why == NULL ? "" : why);
+  }
+  hf_status status = HF_OK;
+  size_t n_columns = fields.n_children < 0 ? 0 : (size_t)fields.n_children;
+  column *columns = arena_array(a, n_columns, sizeof *columns);
+  if (fields.format == NULL || fields.format[0] != '+' || fields.format[1] != 's' || n_columns == 0) {
+    status = error_set(error, HF_E_INVALID_ARGUMENT, "the stream has no columns");
+    error_hint(error, "give a stream of record batches: its schema is a struct with a child for each column");
+  } else if (columns == NULL) {
+    status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a stream");
+  }
+  for (size_t i = 0; status == HF_OK && i < n_columns; i++) {
+    const char *name = fields.children[i]->name;
+    columns[i].name = arena_strdup(a, name == NULL ? "" : name);
+    status = columns[i].name == NULL
+                 ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a stream")
+                 : data_type_from_arrow(fields.children[i], a, &columns[i].type, error);
+    if (status != HF_OK && status != HF_E_OUT_OF_MEMORY) {
+      error_wrap(error, "column %zu (\"%s\") of the stream", i + 1, columns[i].name);
+    }
+  }
+  fields.release(&fields);
+  *out = (schema){.n_columns = n_columns, .columns = columns};
+  return status;
+}
+
+/* Writes the stream, which it takes, below `dir`. */
+static hf_status write_stream(session *s, struct ArrowArrayStream *stream, const char *dir, arena *a,
+                              relation **out, hf_error *error) {
+  schema columns;
+  job_settings settings;
+  hf_status status = columns_of(stream, a, &columns, error);
+  if (status == HF_OK) {
+    status = settings_for_job(s, a, &settings, error);
+  }
+  if (status != HF_OK) {
+    stream->release(stream);
+    return status;
+  }
+  block_sink_options options = {.dir = arena_printf(a, "%s/1/1-1", dir),
+                                .columns = &columns,
+                                .partitions = 1,
+                                .ordered = true,
+                                .budget_bytes = settings.sink_budget_bytes,
+                                .batch_bytes = settings.batch_bytes,
+                                .block_bytes = settings.block_bytes};
+  if (options.dir == NULL) {
+    stream->release(stream);
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a path");
+  }
+  block_index index;
+  HF_TRY(block_write_stream(stream, &options, a, &index, error));
+  uuid id = uuid_new();
+  return relation_from_local(&id, options.dir, &index.columns, index.rows, out, error);
+}
+
+static hf_status from_stream_entered(session *s, struct ArrowArrayStream *stream, relation **out,
+                                     hf_error *error) {
+  arena *a = arena_new();
+  char *dir = a == NULL ? NULL : data_dir(s, next_number(s), a);
+  if (dir == NULL) {
+    arena_free(a);
+    stream->release(stream);
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to take a stream");
+  }
+  hf_status status = write_stream(s, stream, dir, a, out, error);
+  if (status != HF_OK) {
+    file_remove_tree(dir, NULL);
+  }
+  arena_free(a);
+  return status;
+}
+
+hf_status session_from_stream(session *s, struct ArrowArrayStream *stream, relation **out, hf_error *error) {
+  hf_status status = session_enter(s, error);
+  if (status != HF_OK) {
+    stream->release(stream);
+    return status;
+  }
+  return session_leave(s, from_stream_entered(s, stream, out, error));
+}
+
+void client_data_remove(session *s) {
+  arena *a = arena_new();
+  for (uint64_t n = 0; a != NULL && n < s->n_data; n++) {
+    const char *dir = data_dir(s, n, a);
+    if (dir != NULL) {
+      file_remove_tree(dir, NULL);
+    }
+  }
+  const char *session_dir = a == NULL ? NULL : arena_printf(a, "%s/%s", session_work_dir(s), s->id.text);
+  if (session_dir != NULL) {
+    file_remove_empty_dir(session_dir);
+  }
+  arena_free(a);
+}

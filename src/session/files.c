@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files as a DataFrame: format, paths and reader options of a program become a
+ * source request, resolved at once so that its errors come here.
+ * Thread: any.
+ */
+#include "session/session_internal.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+  const char *name;
+  source_format format;
+} FORMATS[] = {{"parquet", SOURCE_PARQUET}, {"csv", SOURCE_CSV}, {"json", SOURCE_JSON}};
+
+static hf_status find_format(const char *name, source_format *out, hf_error *error) {
+  for (size_t i = 0; name != NULL && i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
+    if (strcasecmp(FORMATS[i].name, name) == 0) {
+      *out = FORMATS[i].format;
+      return HF_OK;
+    }
+  }
+  error_set(error, HF_E_INVALID_ARGUMENT, "no reader has this format: %s", name == NULL ? "NULL" : name);
+  error_hint(error, "use parquet, csv or json");
+  return HF_E_INVALID_ARGUMENT;
+}
+
+/* ------------------------------------------------------------------ options */
+
+static bool is_bool_or_number(const char *text) {
+  if (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0) {
+    return true;
+  }
+  size_t sign = text[0] == '-';
+  size_t digits = strspn(text + sign, "0123456789");
+  size_t point = text[sign + digits] == '.';
+  size_t fraction = point ? strspn(text + sign + digits + 1, "0123456789") : 0;
+  return digits > 0 && text[sign + digits + point + fraction] == '\0';
+}
+
+/*
+ * Tells whether the text is a list or struct of constants: brackets, braces, quoted texts, numbers, names and ":,"
+ * only. Without parentheses and operators there is nothing to call and nothing to compute.
+ */
+static bool is_list_or_struct(const char *text) {
+  size_t depth = 0;
+  if (text[0] != '[' && text[0] != '{') {
+    return false;
+  }
+  for (const char *at = text; *at != '\0'; at++) {
+    if (*at == '\'' || *at == '"') {
+      at = strchr(at + 1, *at);
+      if (at == NULL) {
+        return false;
+      }
+    } else if (strchr("[{", *at) != NULL) {
+      depth++;
+    } else if (strchr("]}", *at) != NULL) {
+      depth--;
+      if (depth == 0) {
+        return at[1 + strspn(at + 1, " ")] == '\0';
+      }
+    } else if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:, ", *at) == NULL) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/* The value as SQL text, in `a`; NULL for lack of memory. */
+static const char *value_sql(const char *value, arena *a) {
+  if (is_bool_or_number(value) || is_list_or_struct(value)) {
+    return arena_strdup(a, value);
+  }
+  buf quoted = {0};
+  buf_sql_string(&quoted, value);
+  const char *text = quoted.failed ? NULL : arena_strdup(a, buf_cstr(&quoted));
+  buf_reset(&quoted);
+  return text;
+}
+
+static hf_status options_of(const session_files *files, source_format format, arena *a, source_option **out,
+                            hf_error *error) {
+  source_option *options = arena_array(a, files->n_options, sizeof *options);
+  for (size_t i = 0; options != NULL && i < files->n_options; i++) {
+    const hf_setting *given = &files->options[i];
+    if (given->key == NULL || given->value == NULL) {
+      return error_set(error, HF_E_INVALID_ARGUMENT, "a reader option needs a name and a value");
+    }
+    HF_TRY(source_option_check(format, given->key, error));
+    options[i].name = given->key;
+    options[i].value_sql = value_sql(given->value, a);
+    if (options[i].value_sql == NULL) {
+      options = NULL;
+    }
+  }
+  if (options == NULL && files->n_options > 0) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for reader options");
+  }
+  *out = options;
+  return HF_OK;
+}
+
+/* --------------------------------------------------------------------- read */
+
+static hf_status check_paths(const session_files *files, hf_error *error) {
+  if (files->n_paths == 0) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "no path is given");
+  }
+  for (size_t i = 0; i < files->n_paths; i++) {
+    if (files->paths[i] == NULL || files->paths[i][0] == '\0') {
+      return error_set(error, HF_E_INVALID_ARGUMENT, "a path is empty");
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status read_entered(session *s, const session_files *files, arena *a, relation **out,
+                              hf_error *error) {
+  source_request request = {.paths = files->paths, .n_paths = files->n_paths, .n_options = files->n_options};
+  source_option *options = NULL;
+  HF_TRY(find_format(files->format, &request.format, error));
+  HF_TRY(check_paths(files, error));
+  HF_TRY(options_of(files, request.format, a, &options, error));
+  request.options = options;
+  source *resolved = NULL;
+  HF_TRY(source_resolve(scheduler_sources(runtime_scheduler(s->runtime)), &request, &resolved, error));
+  source_release(resolved);
+  return relation_from_read(&request, out, error);
+}
+
+hf_status session_read(session *s, const session_files *files, relation **out, hf_error *error) {
+  HF_TRY(session_enter(s, error));
+  arena *a = arena_new();
+  hf_status status = a == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to read files")
+                               : read_entered(s, files, a, out, error);
+  arena_free(a);
+  return session_leave(s, status);
+}

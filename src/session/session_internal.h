@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The session struct, and what its operations share: every operation stands
+ * between session_enter and session_leave.
+ * Thread: any, several at once.
+ */
+#ifndef HF_SESSION_INTERNAL_H
+#define HF_SESSION_INTERNAL_H
+
+#include "session/names.h"
+#include "session/runtime.h"
+#include "session/session.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct session {
+  atomic_uint references;
+  uuid id;
+  runtime *runtime; /* not to be used once it is closed and idle */
+  names names;      /* has a lock of its own */
+  pthread_mutex_t lock;
+  pthread_cond_t idle; /* calls became 0 */
+  bool closed;         /* guarded by lock */
+  unsigned calls;      /* guarded by lock: operations in flight */
+  config *settings;    /* guarded by lock */
+  uint64_t n_data;     /* guarded by lock: Arrow streams taken so far */
+};
+
+/* Counts an operation in. Errors: SESSION_CLOSED. */
+hf_status session_enter(session *s, hf_error *error);
+/* Counts it out; returns `status`. The session may be gone right after. */
+hf_status session_leave(session *s, hf_status status);
+bool session_is_closed(session *s);
+
+/* The settings in force, for a job; memory in `a`. Errors: OUT_OF_MEMORY. */
+hf_status settings_for_job(session *s, arena *a, job_settings *out, hf_error *error);
+/* Sets what hf_session_open was given. `engine_runs`: keys of engine scope are refused. */
+hf_status settings_apply(config *settings, const hf_setting *given, size_t n_given, bool engine_runs,
+                         hf_error *error);
+/* The value in force in `settings`, as text owned by the caller; "auto" where the engine works it out. */
+hf_status settings_text(session *s, config_key key, char **out, hf_error *error);
+
+/* Parses a query and binds its names. */
+hf_status query_relation(session *s, const char *sql, relation **out, hf_error *error);
+/* The same with one name, q, that stands for `input`. */
+hf_status query_over(session *s, const char *sql, const relation *input, relation **out, hf_error *error);
+
+/* Runs a relation; *out as scheduler_run gives it. Errors: those; CANCELLED of a closed session is SESSION_CLOSED. */
+hf_status result_run(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
+                     job_result *out, hf_error *error);
+
+/* A cache node over `r`, declared; `level` is the name of a storage level, not NONE. */
+hf_status hold_declare(session *s, const relation *r, const char *level, const char *name, relation **out,
+                       hf_error *error);
+/* Finds a storage level by name (NULL: the default; letter case set aside). Errors: INVALID_ARGUMENT. */
+hf_status hold_level(const char *name, const char **out, hf_error *error);
+/* Tells whether the relation is a cache node that was not let go. */
+bool hold_is_held(session *s, const relation *r);
+/* Lets the hold of a cache node of this session go; of any other relation: nothing. */
+void hold_release(session *s, const relation *r, bool blocking);
+
+/* Names a relation. Errors: NAME_EXISTS unless `replace`. A hold that CACHE TABLE made for the old meaning is let go. */
+hf_status view_put(session *s, const relation *r, const char *name, bool replace, hf_error *error);
+
+/* Removes the files of the Arrow streams that the session took. */
+void client_data_remove(session *s);
+
+#endif
