@@ -31,6 +31,10 @@ typedef struct source_request {
 bool source_format_of_path(const char *path, source_format *out);
 /* Checks an option's name against the reader's allow-list. Errors: INVALID_ARGUMENT with the nearest name. */
 hf_status source_option_check(source_format format, const char *name, hf_error *error);
+/* Spells an option's value, given as text by the API, as the SQL that source_option wants: true, 'x', ['a', 'b'] …
+ * Errors: those of source_option_check; INVALID_ARGUMENT when the text is no such value. */
+hf_status source_option_from_text(source_format format, const char *name, const char *text, arena *a,
+                                  const char **value_sql, hf_error *error);
 
 typedef struct source_file {
   const char *path; /* absolute, links resolved */
@@ -70,8 +74,9 @@ const source_file *source_files(const source *s);
 
 /*
  * The reader call for the given files, with names, types and dialect spelled out so that nothing is sniffed:
- * read_parquet(['/a/x.parquet']) … Columns come under their user names. `reader` is the text that source_reader_text
- * gave (it travels in the StagePlan); files travel in the TaskSpec.
+ * read_parquet(['/a/x.parquet']) … or a sub-select in parentheses; either can stand behind FROM, with an alias behind
+ * it. Columns come under their user names. `reader` is the text that source_reader_text gave (it travels in the
+ * StagePlan); files travel in the TaskSpec. The grammar of `reader` is reader.c's own.
  */
 const char *source_reader_text(const source *s);
 void source_scan_sql(const char *reader, const char *const *paths, size_t n_paths, buf *out);
