@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals of the command: SIGINT and SIGTERM cancel the running statement and
+ * wake a read that waits for input. Only the command installs handlers; the
+ * library never does.
+ * Thread: the handler runs on the main thread; on any other it passes the signal on.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_t main_thread;
+static _Atomic(hf_cancel *) watched;
+static volatile sig_atomic_t pending; /* signal number */
+static volatile sig_atomic_t repeats;
+static int wake_pipe[2] = {-1, -1};
+
+enum { REPEATS_THAT_KILL = 3 };
+
+static void handle(int number) {
+  int saved = errno;
+  if (!pthread_equal(pthread_self(), main_thread)) {
+    pthread_kill(main_thread, number);
+    errno = saved;
+    return;
+  }
+  if (pending != SIGTERM) {
+    pending = number;
+  }
+  repeats = repeats + 1;
+  if (repeats >= REPEATS_THAT_KILL) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
+  hf_cancel *cancel = atomic_load(&watched);
+  if (cancel != NULL) {
+    hf_cancel_signal(cancel);
+  }
+  ssize_t ignored = write(wake_pipe[1], "", 1);
+  (void)ignored;
+  errno = saved;
+}
+
+static void install(int number) {
+  struct sigaction old;
+  if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN) {
+    return;
+  }
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = handle;
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, NULL);
+}
+
+void interrupt_install(void) {
+  main_thread = pthread_self();
+  if (pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+    wake_pipe[0] = wake_pipe[1] = -1;
+  }
+  install(SIGINT);
+  install(SIGTERM);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+void interrupt_watch(hf_cancel *cancel) {
+  atomic_store(&watched, cancel);
+  if (cancel != NULL && pending != 0) {
+    hf_cancel_signal(cancel);
+  }
+}
+
+int interrupt_pending(void) {
+  return pending;
+}
+
+void interrupt_clear(void) {
+  char sink[64];
+  while (wake_pipe[0] >= 0 && read(wake_pipe[0], sink, sizeof sink) > 0) {
+  }
+  repeats = 0;
+  if (pending == SIGINT) {
+    pending = 0;
+  }
+}
+
+bool interrupt_wait_readable(int fd) {
+  struct pollfd watch[2] = {{.fd = fd, .events = POLLIN}, {.fd = wake_pipe[0], .events = POLLIN}};
+  for (;;) {
+    if (pending != 0) {
+      return false;
+    }
+    int ready = poll(watch, 2, -1);
+    if (ready > 0 && watch[0].revents != 0 && pending == 0) {
+      return true;
+    }
+    if (ready < 0 && errno != EINTR) {
+      return true;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Standard output as a buffered descriptor, and the two formats that need
+ * nothing else: CSV and plain lines.
+ * Thread: the main thread.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FLUSH_BYTES = 64 << 10 };
+
+static void write_all(output *o, const char *bytes, size_t length) {
+  while (length > 0 && o->error_number == 0) {
+    ssize_t written = write(o->fd, bytes, length);
+    if (written < 0 && errno != EINTR) {
+      o->error_number = errno;
+    }
+    if (written > 0) {
+      bytes += written;
+      length -= (size_t)written;
+    }
+  }
+}
+
+bool output_flush(output *o) {
+  if (o->pending.failed && o->error_number == 0) {
+    o->error_number = ENOMEM;
+  }
+  if (o->pending.length > 0) {
+    write_all(o, o->pending.data, o->pending.length);
+    o->pending.length = 0;
+  }
+  return o->error_number == 0;
+}
+
+void output_bytes(output *o, const void *bytes, size_t length) {
+  if (length >= FLUSH_BYTES) {
+    output_flush(o);
+    write_all(o, bytes, length);
+    return;
+  }
+  buf_append(&o->pending, bytes, length);
+  if (o->pending.length >= FLUSH_BYTES) {
+    output_flush(o);
+  }
+}
+
+void output_text(output *o, const char *text) {
+  output_bytes(o, text, strlen(text));
+}
+
+void output_reset(output *o) {
+  buf_reset(&o->pending);
+}
+
+bool type_is_number(type_kind kind) {
+  return (kind >= TYPE_TINYINT && kind <= TYPE_BIGNUM);
+}
+
+/* -------------------------------------------------------------------- CSV */
+
+static void csv_field(output *o, const char *text, size_t length) {
+  bool quoted = length == 0;
+  for (size_t i = 0; i < length && !quoted; i++) {
+    quoted = text[i] == ',' || text[i] == '"' || text[i] == '\n' || text[i] == '\r';
+  }
+  if (!quoted) {
+    output_bytes(o, text, length);
+    return;
+  }
+  output_text(o, "\"");
+  for (size_t i = 0; i < length; i++) {
+    output_bytes(o, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1);
+  }
+  output_text(o, "\"");
+}
+
+static bool csv_head(result_writer *w) {
+  for (size_t i = 0; i < w->columns.n_columns; i++) {
+    const char *name = w->columns.columns[i].name;
+    output_text(w->out, i > 0 ? "," : "");
+    csv_field(w->out, name, strlen(name));
+  }
+  output_text(w->out, "\n");
+  return w->out->error_number == 0;
+}
+
+static bool csv_rows(result_writer *w, const char *const *const *cells, const uint32_t *const *lengths,
+                     size_t n_rows) {
+  for (size_t row = 0; row < n_rows; row++) {
+    for (size_t i = 0; i < w->columns.n_columns; i++) {
+      output_text(w->out, i > 0 ? "," : "");
+      if (cells[i][row] != NULL) {
+        csv_field(w->out, cells[i][row], lengths[i][row]);
+      }
+    }
+    output_text(w->out, "\n");
+  }
+  return w->out->error_number == 0;
+}
+
+static void no_finish(result_writer *w, uint64_t result_rows) {
+  (void)w;
+  (void)result_rows;
+}
+
+const writer_ops writer_csv = {"csv", csv_head, csv_rows, no_finish};
+
+/* ------------------------------------------------------------------ lines */
+
+static bool lines_head(result_writer *w) {
+  return w->columns.n_columns > 0;
+}
+
+static bool lines_rows(result_writer *w, const char *const *const *cells, const uint32_t *const *lengths,
+                       size_t n_rows) {
+  for (size_t row = 0; row < n_rows; row++) {
+    const char *text = cells[0][row];
+    size_t length = text != NULL ? lengths[0][row] : 0;
+    output_bytes(w->out, text != NULL ? text : "", length);
+    if (length == 0 || text[length - 1] != '\n') {
+      output_text(w->out, "\n");
+    }
+  }
+  return w->out->error_number == 0;
+}
+
+const writer_ops writer_lines = {"lines", lines_head, lines_rows, no_finish};
