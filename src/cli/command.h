@@ -63,5 +63,7 @@ int interrupt_pending(void);
 void interrupt_clear(void);
 /* Waits until the descriptor can be read. Returns false when a signal is pending instead. */
 bool interrupt_wait_readable(int fd);
+/* The same until it takes some bytes without waiting. */
+bool interrupt_wait_writable(int fd);
 
 #endif

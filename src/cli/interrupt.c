@@ -91,8 +91,8 @@ void interrupt_clear(void) {
   }
 }
 
-bool interrupt_wait_readable(int fd) {
-  struct pollfd watch[2] = {{.fd = fd, .events = POLLIN}, {.fd = wake_pipe[0], .events = POLLIN}};
+static bool wait_for(int fd, short events) {
+  struct pollfd watch[2] = {{.fd = fd, .events = events}, {.fd = wake_pipe[0], .events = POLLIN}};
   for (;;) {
     if (pending != 0) {
       return false;
@@ -105,4 +105,12 @@ bool interrupt_wait_readable(int fd) {
       return true;
     }
   }
+}
+
+bool interrupt_wait_readable(int fd) {
+  return wait_for(fd, POLLIN);
+}
+
+bool interrupt_wait_writable(int fd) {
+  return wait_for(fd, POLLOUT);
 }

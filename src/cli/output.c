@@ -6,15 +6,22 @@
  */
 #include "output.h"
 
+#include "command.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { FLUSH_BYTES = 64 << 10 };
+/* A pipe that can be written to takes this much without waiting (PIPE_BUF). */
+enum { FLUSH_BYTES = 64 << 10, STEP_BYTES = 4096 };
 
 static void write_all(output *o, const char *bytes, size_t length) {
   while (length > 0 && o->error_number == 0) {
-    ssize_t written = write(o->fd, bytes, length);
+    if (o->interruptible && !interrupt_wait_writable(o->fd)) {
+      o->error_number = EINTR;
+      return;
+    }
+    ssize_t written = write(o->fd, bytes, o->interruptible && length > STEP_BYTES ? STEP_BYTES : length);
     if (written < 0 && errno != EINTR) {
       o->error_number = errno;
     }
@@ -50,6 +57,11 @@ void output_bytes(output *o, const void *bytes, size_t length) {
 
 void output_text(output *o, const char *text) {
   output_bytes(o, text, strlen(text));
+}
+
+void output_restart(output *o) {
+  o->pending.length = 0;
+  o->error_number = 0;
 }
 
 void output_reset(output *o) {

@@ -15,6 +15,7 @@
 /* A descriptor with a buffer. After a failed write all later ones do nothing. */
 typedef struct output {
   int fd;
+  bool interruptible; /* a pending signal ends a write that waits for its reader, with EINTR */
   buf pending;
   int error_number; /* errno of the write that failed, 0: none; EPIPE: the reader is gone */
 } output;
@@ -23,6 +24,8 @@ void output_bytes(output *o, const void *bytes, size_t length);
 void output_text(output *o, const char *text);
 /* Writes what is pending. Returns false when a write has failed, now or before. */
 bool output_flush(output *o);
+/* Forgets what is pending and a failure. */
+void output_restart(output *o);
 void output_reset(output *o);
 
 /* ---------------------------------------------------------------- writers */

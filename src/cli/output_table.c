@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A result as a grid for people. The first TABLE_ROWS_MAX rows are kept, so that
- * columns get the width of their widest cell; a long cell is cut with "…".
+ * columns get the width of their widest cell; a long cell is cut with "…". A grid
+ * that is wider than the terminal becomes records: a line for each value.
  * Control characters are shown escaped: data cannot steer the terminal.
  * Thread: the main thread.
  */
 #include "output.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <wchar.h>
 
 /* A cell wider than this is cut. */
@@ -166,7 +170,7 @@ static void print_line(result_writer *w, const cell *line) {
   output_text(w->out, "\n");
 }
 
-static void table_finish(result_writer *w, uint64_t result_rows) {
+static void print_grid(result_writer *w) {
   const table *t = w->state;
   print_line(w, t->head);
   for (size_t i = 0; i < w->columns.n_columns; i++) {
@@ -176,6 +180,58 @@ static void table_finish(result_writer *w, uint64_t result_rows) {
   output_text(w->out, "\n");
   for (size_t row = 0; row < t->n_rows; row++) {
     print_line(w, t->rows[row]);
+  }
+}
+
+/* A line for each value: for grids that are wider than the terminal. */
+static void print_records(result_writer *w) {
+  const table *t = w->state;
+  size_t widest = 0;
+  for (size_t i = 0; i < w->columns.n_columns; i++) {
+    widest = t->head[i].width > widest ? t->head[i].width : widest;
+  }
+  for (size_t row = 0; row < t->n_rows; row++) {
+    buf title = {0};
+    buf_printf(&title, "-[ row %zu ]-\n", row + 1);
+    output_text(w->out, buf_cstr(&title));
+    buf_reset(&title);
+    for (size_t i = 0; i < w->columns.n_columns; i++) {
+      output_text(w->out, " ");
+      output_bytes(w->out, t->head[i].text, t->head[i].length);
+      pad(w->out, widest - t->head[i].width, ' ');
+      output_text(w->out, " | ");
+      output_bytes(w->out, t->rows[row][i].text, t->rows[row][i].length);
+      output_text(w->out, "\n");
+    }
+  }
+}
+
+/* Columns that a line may take: the terminal's, else $COLUMNS, else as many as it needs. */
+static size_t room_of(const output *o) {
+  struct winsize size;
+  if (isatty(o->fd) == 1) {
+    return ioctl(o->fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  }
+  const char *columns = getenv("COLUMNS");
+  unsigned long told = columns != NULL ? strtoul(columns, NULL, 10) : 0;
+  return told > 0 ? told : SIZE_MAX;
+}
+
+static bool fits(const result_writer *w) {
+  const table *t = w->state;
+  size_t total = 0;
+  for (size_t i = 0; i < w->columns.n_columns; i++) {
+    total += t->widths[i] + 3;
+  }
+  return total <= room_of(w->out) + 1;
+}
+
+static void table_finish(result_writer *w, uint64_t result_rows) {
+  const table *t = w->state;
+  if (t->n_rows == 0 || fits(w)) {
+    print_grid(w);
+  } else {
+    print_records(w);
   }
   buf note = {0};
   uint64_t all = w->full ? result_rows : t->n_rows;

@@ -122,11 +122,13 @@ static hf_status run_and_show(run *r, const char *sql, hf_error *error) {
 static run_outcome conclude(run *r, hf_status status, const hf_error *error, const char *sql,
                             const script_place *place) {
   runner *owner = r->runner;
-  if (!output_flush(&owner->out)) {
-    return RUN_OUTPUT_LOST;
-  }
+  bool written = output_flush(&owner->out);
   if (interrupt_pending() != 0) {
+    output_restart(&owner->out);
     return RUN_CANCELLED;
+  }
+  if (!written) {
+    return RUN_OUTPUT_LOST;
   }
   if (status != HF_OK) {
     report_error(error, sql, place, owner->verbose);

@@ -185,7 +185,8 @@ static int open_failed(const hf_error *error) {
 
 static int run_session(sql_options *o) {
   hf_error error = {0};
-  runner r = {.out = {.fd = STDOUT_FILENO}, .timing = o->timing, .verbose = o->verbose};
+  runner r = {
+      .out = {.fd = STDOUT_FILENO, .interruptible = true}, .timing = o->timing, .verbose = o->verbose};
   bool terminal = isatty(STDOUT_FILENO) == 1;
   r.format = o->has_format ? o->format : (terminal ? FORMAT_TABLE : FORMAT_CSV);
   r.progress = !o->no_progress && isatty(STDERR_FILENO) == 1;
