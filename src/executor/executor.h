@@ -28,15 +28,15 @@ typedef struct task_report {
   task_id task;
   attempt_id attempt;
   task_outcome outcome;
-  task_output output;          /* FINISHED */
-  uint64_t source_rows;        /* rows read from files */
+  task_output output;   /* FINISHED */
+  uint64_t source_rows; /* rows read from files */
   uint64_t source_files;
-  uint64_t block_rows;         /* rows read from blocks */
-  uint64_t held_rows;          /* thereof from held results */
+  uint64_t block_rows; /* rows read from blocks */
+  uint64_t held_rows;  /* thereof from held results */
   uint64_t peak_memory_bytes;
   uint64_t run_us;
-  hf_error error;              /* FAILED: with origin; cancelled attempts fail with CANCELLED */
-  uuid lost_held_key;          /* FAILED with BLOCK_*: the held result whose block it was; else none */
+  hf_error error;     /* FAILED: with origin; cancelled attempts fail with CANCELLED */
+  uuid lost_held_key; /* FAILED with BLOCK_*: the held result whose block it was; else none */
   arena *memory;
 } task_report;
 
@@ -46,7 +46,8 @@ void task_report_free(task_report *report);
 typedef void (*task_report_fn)(void *context, task_report *report);
 
 typedef struct executor_options {
-  const char *work_dir; /* "auto": see config.def; made, locked; removed at close when it was made here and is empty */
+  const char *
+      work_dir; /* "auto": see config.def; made, locked; removed at close when it was made here and is empty */
   unsigned threads, slots; /* all slots together; 0: one a core / one */
   uint64_t memory_bytes;   /* all slots together; 0: 80 % of the machine's */
   const char *extension_dir;
@@ -67,12 +68,13 @@ const char *executor_work_dir(const executor *x);
 const char *executor_id(const executor *x);
 unsigned executor_slots(const executor *x);
 
-/* Begins to open a slot's instance for these settings, so that the first task finds it open. Returns at once. */
+/* Begins to open a slot's instance for the plan's settings, allowed directories and output.budget_bytes (the rest is
+ * not looked at), so that the first task finds it open. Returns at once. */
 void executor_warm(executor *x, const stage_plan *like);
 
 /* Queues one attempt. The bytes are copied. Errors: PROTOCOL, LIMIT; all else comes as a report. Thread: any. */
-hf_status executor_submit(executor *x, const void *plan, size_t plan_length, const void *spec, size_t spec_length,
-                          hf_error *error);
+hf_status executor_submit(executor *x, const void *plan, size_t plan_length, const void *spec,
+                          size_t spec_length, hf_error *error);
 /* Ends the attempt, queued or running, with a FAILED report (CANCELLED). An unknown attempt: nothing. Thread: any. */
 void executor_cancel(executor *x, job_id job, stage_id stage, task_id task, attempt_id attempt);
 /* Deletes the files of a stage of a job. Thread: any; runs on the caller's. */

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One attempt on its slot, from bytes to report: decode, open, run, commit, and
+ * undo after a failure. Between two steps it asks executor_step whether it was
+ * cancelled.
+ * Thread: the slot's.
+ */
+#include "task_input.h"
+#include "task_sql.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+typedef struct task {
+  executor *x;
+  slot *slot;
+  attempt *at;
+  arena *memory; /* until the report is sent */
+  stage_plan plan;
+  engine *instance;
+  task_inputs inputs;
+  buf sql;
+  const char *dir; /* NULL: not made yet */
+  block_sink *sink;
+  block_index index;
+  engine_task_stats stats;
+  hf_error error;
+} task;
+
+/* Takes the next step; CANCELLED when the attempt was cancelled meanwhile. */
+static hf_status advance(task *t, attempt_event event) {
+  pthread_mutex_lock(&t->x->lock);
+  unsigned actions = executor_step(t->at, event);
+  bool is_running = t->at->state == ATTEMPT_RUNNING;
+  t->slot->interruptible = is_running ? t->instance : NULL;
+  if (t->at->state == ATTEMPT_DONE) {
+    t->slot->current = NULL;
+  }
+  pthread_mutex_unlock(&t->x->lock);
+  return (actions & ATTEMPT_STOP) == 0 ? HF_OK
+                                       : error_set(&t->error, HF_E_CANCELLED, "the task was cancelled");
+}
+
+static hf_status decode(task *t) {
+  HF_TRY(stage_plan_unpack(t->at->plan, t->at->plan_length, t->memory, &t->plan, &t->error));
+  const task_spec *spec = &t->at->spec;
+  if (t->plan.job.value != spec->job.value || t->plan.stage.value != spec->stage.value ||
+      t->plan.n_inputs != spec->n_inputs) {
+    return error_set(&t->error, HF_E_PROTOCOL,
+                     "a task spec is not of this stage plan: %zu inputs, expected %zu", spec->n_inputs,
+                     t->plan.n_inputs);
+  }
+  return HF_OK;
+}
+
+static hf_status output_open(task *t) {
+  const stage_output *out = &t->plan.output;
+  block_ref self = {.session = t->plan.session,
+                    .job = t->plan.job,
+                    .stage = t->plan.stage,
+                    .task = t->at->spec.task,
+                    .attempt = t->at->spec.attempt};
+  const char *dir = executor_attempt_dir(t->x, &self, t->memory);
+  if (dir == NULL) {
+    return error_set(&t->error, HF_E_OUT_OF_MEMORY, "no memory for a path");
+  }
+  t->dir = dir;
+  HF_TRY(executor_make_dir(t->x, dir, &t->error));
+  block_sink_options options = {.dir = dir,
+                                .columns = &out->columns,
+                                .partitions = out->partitions,
+                                .ordered = out->ordered,
+                                .budget_bytes = out->budget_bytes,
+                                .batch_bytes = out->batch_bytes,
+                                .block_bytes = out->block_bytes,
+                                .durable = out->durable};
+  return block_sink_new(&options, &t->sink, &t->error);
+}
+
+static hf_status run_sql(task *t) {
+  const task_spec *spec = &t->at->spec;
+  engine_task run = {.id = arena_printf(t->memory, "%llu-%u-%u-%u", (unsigned long long)spec->job.value,
+                                        spec->stage.value, spec->task.value, spec->attempt.value),
+                     .sql = buf_cstr(&t->sql),
+                     .partitions = t->plan.output.partitions,
+                     .ordered = t->plan.output.ordered,
+                     .ops = block_sink_ops(),
+                     .sink = t->sink,
+                     .inputs = t->inputs.engine,
+                     .n_inputs = t->inputs.n};
+  if (run.id == NULL) {
+    return error_set(&t->error, HF_E_OUT_OF_MEMORY, "no memory for a task's id");
+  }
+  return engine_run_task(t->instance, &run, &t->stats, &t->error);
+}
+
+static hf_status run_steps(task *t) {
+  HF_TRY(decode(t));
+  HF_TRY(slot_instance(t->slot, &t->plan, &t->instance, &t->error));
+  HF_TRY(task_inputs_open(&t->inputs, t->x, &t->plan, t->at, t->memory, &t->error));
+  HF_TRY(task_sql_build(&t->plan, &t->at->spec, &t->sql, &t->error));
+  HF_TRY(output_open(t));
+  HF_TRY(advance(t, ATTEMPT_ON_RUN));
+  HF_TRY(run_sql(t));
+  HF_TRY(advance(t, ATTEMPT_ON_COMMIT));
+  return block_sink_commit(t->sink, t->at->ended->memory, &t->index, &t->error);
+}
+
+/* What the report says in either case. */
+static void count(task *t) {
+  task_report *report = t->at->ended;
+  report->source_rows = t->stats.source_rows;
+  for (size_t i = 0; i < t->at->spec.n_inputs; i++) {
+    report->source_files += t->at->spec.inputs[i].n_files;
+  }
+  task_inputs_rows(&t->inputs, &report->block_rows, &report->held_rows);
+  report->peak_memory_bytes =
+      t->stats.peak_memory_bytes + (t->sink == NULL ? 0 : block_sink_peak_bytes(t->sink));
+  report->run_us = clock_monotonic_us() - t->at->started_us;
+}
+
+static void close_all(task *t) {
+  count(t);
+  task_inputs_close(&t->inputs);
+  block_sink_free(t->sink); /* without a commit its files go */
+  buf_reset(&t->sql);
+}
+
+static void report_finished(task *t) {
+  task_report *report = t->at->ended;
+  report->outcome = TASK_FINISHED;
+  report->output = (task_output){.rows = t->index.rows,
+                                 .bytes = t->index.bytes,
+                                 .partitions = t->index.partitions,
+                                 .ordered = t->index.ordered,
+                                 .columns = t->index.columns};
+}
+
+/* Files first: whoever gets the report finds none. */
+static void fail(task *t, hf_status status) {
+  if (t->dir != NULL) {
+    executor_remove_attempt_dir(t->x, t->dir);
+  }
+  if (error_class_of(status) == HF_CLASS_FATAL) {
+    slot_instance_close(t->slot); /* DuckDB may have shut it after a defect */
+  }
+  pthread_mutex_lock(&t->x->lock);
+  unsigned actions = executor_step(t->at, ATTEMPT_ON_FAIL);
+  t->slot->current = NULL;
+  t->slot->interruptible = NULL;
+  pthread_mutex_unlock(&t->x->lock);
+  task_report *report = t->at->ended;
+  report->outcome = TASK_FAILED;
+  if ((actions & ATTEMPT_REPORT_CANCELLED) != 0) {
+    error_set(&report->error, HF_E_CANCELLED, "the task was cancelled");
+    return;
+  }
+  if (status == HF_E_BLOCK_MISSING || status == HF_E_BLOCK_CORRUPT) {
+    report->lost_held_key = task_inputs_lost_key(&t->inputs);
+  }
+  error_move(&report->error, &t->error);
+}
+
+void task_run(slot *s, attempt *at) {
+  task t = {.x = s->owner, .slot = s, .at = at, .memory = at->memory};
+  at->started_us = clock_monotonic_us();
+  executor_report_started(t.x, at);
+  hf_status status = run_steps(&t);
+  close_all(&t);
+  if (status == HF_OK) {
+    report_finished(&t);
+    status = advance(&t, ATTEMPT_ON_FINISH);
+  }
+  if (status != HF_OK) {
+    fail(&t, status);
+  }
+  executor_report_ended(t.x, at);
+  hf_error_reset(&t.error);
+  attempt_free(at);
+}
