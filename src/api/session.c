@@ -11,6 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* Parameters are named as in holdfast.h, where a session is called so; `session` is also the type behind the handle. */
+#pragma GCC diagnostic ignored "-Wshadow"
+
 const char *hf_version(void) {
   return HOLDFAST_VERSION " (DuckDB v1.5.5)";
 }
@@ -63,45 +66,45 @@ hf_status hf_session_new(hf_session *peer, hf_session **out, hf_error *error) {
   return open_handle(NULL, 0, peer->inner, out, error);
 }
 
-void hf_session_close(hf_session *handle) {
-  if (handle == NULL) {
+void hf_session_close(hf_session *session) {
+  if (session == NULL) {
     return;
   }
-  session_close(handle->inner);
-  mem_free(handle);
+  session_close(session->inner);
+  mem_free(session);
 }
 
 /* ----------------------------------------------------------------- settings */
 
-hf_status hf_session_set(hf_session *handle, const char *key, const char *value, hf_error *error) {
-  if (handle == NULL || key == NULL || value == NULL) {
-    return argument_is_null(handle == NULL ? "session" : key == NULL ? "key" : "value", error);
+hf_status hf_session_set(hf_session *session, const char *key, const char *value, hf_error *error) {
+  if (session == NULL || key == NULL || value == NULL) {
+    return argument_is_null(session == NULL ? "session" : key == NULL ? "key" : "value", error);
   }
-  return session_set(handle->inner, key, value, error);
+  return session_set(session->inner, key, value, error);
 }
 
-hf_status hf_session_get(hf_session *handle, const char *key, char **out, hf_error *error) {
-  if (handle == NULL || key == NULL || out == NULL) {
-    return argument_is_null(handle == NULL ? "session" : key == NULL ? "key" : "out", error);
+hf_status hf_session_get(hf_session *session, const char *key, char **out, hf_error *error) {
+  if (session == NULL || key == NULL || out == NULL) {
+    return argument_is_null(session == NULL ? "session" : key == NULL ? "key" : "out", error);
   }
-  return session_get(handle->inner, key, out, error);
+  return session_get(session->inner, key, out, error);
 }
 
 /* --------------------------------------------------------------- DataFrames */
 
-hf_status hf_session_sql(hf_session *handle, const char *sql, hf_df **out, hf_error *error) {
-  if (handle == NULL || sql == NULL || out == NULL) {
-    return argument_is_null(handle == NULL ? "session" : sql == NULL ? "sql" : "out", error);
+hf_status hf_session_sql(hf_session *session, const char *sql, hf_df **out, hf_error *error) {
+  if (session == NULL || sql == NULL || out == NULL) {
+    return argument_is_null(session == NULL ? "session" : sql == NULL ? "sql" : "out", error);
   }
   relation *rows = NULL;
-  HF_TRY(session_sql(handle->inner, sql, NULL, NULL, &rows, error));
-  return dataframe_new(handle->inner, rows, out, error);
+  HF_TRY(session_sql(session->inner, sql, NULL, NULL, &rows, error));
+  return dataframe_new(session->inner, rows, out, error);
 }
 
-hf_status hf_session_read(hf_session *handle, const char *format, const char *const *paths, size_t n_paths,
+hf_status hf_session_read(hf_session *session, const char *format, const char *const *paths, size_t n_paths,
                           const hf_setting *options, size_t n_options, hf_df **out, hf_error *error) {
-  if (handle == NULL || format == NULL || out == NULL) {
-    return argument_is_null(handle == NULL ? "session" : format == NULL ? "format" : "out", error);
+  if (session == NULL || format == NULL || out == NULL) {
+    return argument_is_null(session == NULL ? "session" : format == NULL ? "format" : "out", error);
   }
   if ((paths == NULL && n_paths > 0) || (options == NULL && n_options > 0)) {
     return argument_is_null(paths == NULL ? "paths" : "options", error);
@@ -109,20 +112,20 @@ hf_status hf_session_read(hf_session *handle, const char *format, const char *co
   session_files files = {
       .format = format, .paths = paths, .n_paths = n_paths, .options = options, .n_options = n_options};
   relation *rows = NULL;
-  HF_TRY(session_read(handle->inner, &files, &rows, error));
-  return dataframe_new(handle->inner, rows, out, error);
+  HF_TRY(session_read(session->inner, &files, &rows, error));
+  return dataframe_new(session->inner, rows, out, error);
 }
 
-hf_status hf_session_from_stream(hf_session *handle, struct ArrowArrayStream *stream, hf_df **out,
+hf_status hf_session_from_stream(hf_session *session, struct ArrowArrayStream *stream, hf_df **out,
                                  hf_error *error) {
   if (stream == NULL || stream->release == NULL) {
     return error_set(error, HF_E_INVALID_ARGUMENT, "the stream is NULL or released");
   }
-  if (handle == NULL || out == NULL) {
+  if (session == NULL || out == NULL) {
     stream->release(stream);
-    return argument_is_null(handle == NULL ? "session" : "out", error);
+    return argument_is_null(session == NULL ? "session" : "out", error);
   }
   relation *rows = NULL;
-  HF_TRY(session_from_stream(handle->inner, stream, &rows, error));
-  return dataframe_new(handle->inner, rows, out, error);
+  HF_TRY(session_from_stream(session->inner, stream, &rows, error));
+  return dataframe_new(session->inner, rows, out, error);
 }
