@@ -219,11 +219,11 @@ static size_t room_of(const output *o) {
 
 static bool fits(const result_writer *w) {
   const table *t = w->state;
-  size_t total = 0;
+  size_t total = 0; /* with a separator behind each column, of which the last has none */
   for (size_t i = 0; i < w->columns.n_columns; i++) {
     total += t->widths[i] + 3;
   }
-  return total <= room_of(w->out) + 1;
+  return total == 0 || total - 1 <= room_of(w->out);
 }
 
 static void table_finish(result_writer *w, uint64_t result_rows) {

@@ -32,6 +32,13 @@ def table_aligns_and_escapes(place):
 ''')
 
 
+def wide_table_becomes_records(place):
+    sql = "SELECT 1 AS a, repeat('x', 30) AS long_name"
+    same(place.sql("--format", "table", "-c", sql, COLUMNS="30").out,
+         "-[ row 1 ]-\n a         | 1\n long_name | " + "x" * 30 + "\n(1 row)\n\n")
+    has(place.sql("--format", "table", "-c", sql, COLUMNS="36").out, " a | long_name\n")
+
+
 def table_shows_a_thousand_rows(place):
     done = place.sql("--format", "table", "-c", "SELECT range AS n FROM range(1234567)")
     lines = done.out.rstrip("\n").split("\n")
@@ -148,7 +155,7 @@ def three_million_rows_stream(place):
     place.check_clean()
 
 
-main([table_aligns_and_escapes, table_shows_a_thousand_rows, table_cannot_steer_the_terminal, csv_round_trips,
+main([table_aligns_and_escapes, wide_table_becomes_records, table_shows_a_thousand_rows, table_cannot_steer_the_terminal, csv_round_trips,
       csv_is_the_default_for_a_pipe, csv_head_stands_without_rows, json_is_typed, json_nests,
       json_keeps_repeated_names_apart, every_type_in_every_format, arrow_is_a_whole_stream,
       arrow_is_refused_on_a_terminal, three_million_rows_stream])

@@ -63,16 +63,16 @@ class Place:
         return self.path(name)
 
     def environment(self, **more):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_WORK")}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_WORK") and k != "COLUMNS"}
         return {**kept, "HOME": self.dir, "TERM": "dumb", **more}
 
     def arguments(self, arguments):
         return [HOLDFAST, "sql", "--work-dir", self.work, *arguments]
 
-    def sql(self, *arguments, stdin="", text=True, **environment):
+    def sql(self, *arguments, stdin="", text=True, cwd=None, **environment):
         """Runs `holdfast sql` to its end."""
         done = subprocess.run(self.arguments(arguments), input=stdin if text else stdin.encode(), text=text,
-                              capture_output=True, timeout=DEADLINE_S, cwd=self.dir,
+                              capture_output=True, timeout=DEADLINE_S, cwd=cwd or self.dir,
                               env=self.environment(**environment))
         return Result(done.returncode, done.stdout, done.stderr)
 
