@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The check of paths: what decides is where a path leads once `..` and links are
+ * resolved. A path outside the allowed directories is refused before anything
+ * tells whether it exists.
+ */
+#include "source/listing.h"
+
+#include "source/glob.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct lister {
+  const source_catalog_options *options;
+  arena *arena;
+  path_list written;  /* expanded, not resolved */
+  path_list resolved; /* as many */
+  hf_error *error;
+} lister;
+
+static hf_status out_of_memory(const lister *l) {
+  return error_set(l->error, HF_E_OUT_OF_MEMORY, "no memory for a list of files");
+}
+
+/* ---------------------------------------------------------------- spelling */
+
+/* "file:" in its spellings, and "~/", become plain paths. Other schemes are refused. */
+static hf_status expand_scheme(const lister *l, const char *path, const char **out) {
+  const char *colon = strstr(path, "://");
+  const char *home = getenv("HOME");
+  *out = path;
+  if (strncasecmp(path, "file://localhost/", 17) == 0) {
+    *out = path + 16;
+  } else if (strncasecmp(path, "file:///", 8) == 0) {
+    *out = path + 7;
+  } else if (strncasecmp(path, "file:/", 6) == 0) {
+    *out = path + 5;
+  } else if (colon != NULL && colon != path && strcspn(path, "/") > (size_t)(colon - path)) {
+    error_set(l->error, HF_E_UNSUPPORTED, "files are read from local paths only: %s", path);
+    error_hint(l->error, "copy the file to a local directory, or mount the store as one");
+    return HF_E_UNSUPPORTED;
+  } else if (path[0] == '~' && path[1] == '/' && home != NULL && home[0] == '/') {
+    *out = arena_printf(l->arena, "%s%s", home, path + 1);
+  }
+  return *out == NULL ? out_of_memory(l) : HF_OK;
+}
+
+/* ---------------------------------------------------------------- policy */
+
+static bool is_below(const char *path, const char *directory) {
+  size_t length = strlen(directory);
+  while (length > 0 && directory[length - 1] == '/') {
+    length--;
+  }
+  return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+static bool is_allowed(const source_catalog_options *options, const char *resolved) {
+  if (options->refused_dir != NULL && is_below(resolved, options->refused_dir)) {
+    return false;
+  }
+  for (size_t i = 0; i < options->n_allowed_dirs; i++) {
+    if (is_below(resolved, options->allowed_dirs[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static hf_status refuse_path(const lister *l, const char *written) {
+  error_set(l->error, HF_E_PATH_REFUSED, "the path lies outside the allowed paths: %s", written);
+  return HF_E_PATH_REFUSED;
+}
+
+/*
+ * Resolves a path; of one that does not exist, its deepest directory that does. *exists tells which.
+ * Errors: IO when a directory cannot be searched.
+ */
+static hf_status resolve(const lister *l, const char *path, const char **out, bool *exists) {
+  char resolved[PATH_MAX];
+  char *partial = arena_strdup(l->arena, path);
+  *exists = true;
+  if (partial == NULL) {
+    return out_of_memory(l);
+  }
+  while (realpath(partial, resolved) == NULL) {
+    int cause = errno;
+    if (cause != ENOENT && cause != ENOTDIR && cause != EACCES && cause != ELOOP && cause != ENAMETOOLONG) {
+      return error_set_errno(l->error, cause, HF_E_FILE_NOT_FOUND, "a path cannot be resolved: %s", path);
+    }
+    *exists = false;
+    char *slash = strrchr(partial, '/');
+    if (slash == NULL) {
+      partial[0] = '.';
+      partial[1] = '\0';
+    } else if (slash == partial) {
+      partial[1] = '\0';
+    } else {
+      *slash = '\0';
+    }
+  }
+  *out = arena_strdup(l->arena, resolved);
+  return *out == NULL ? out_of_memory(l) : HF_OK;
+}
+
+/* ------------------------------------------------------------------ adding */
+
+static hf_status not_found(const lister *l, const char *written, bool is_pattern) {
+  error_set(l->error, HF_E_FILE_NOT_FOUND,
+            is_pattern ? "no file matches the pattern: %s" : "there is no such file: %s", written);
+  return HF_E_FILE_NOT_FOUND;
+}
+
+/* Adds one file that a path or a pattern named. */
+static hf_status add_file(lister *l, const char *path, const char *written) {
+  const char *resolved = NULL;
+  bool exists = false;
+  HF_TRY(resolve(l, path, &resolved, &exists));
+  if (!is_allowed(l->options, resolved)) {
+    return refuse_path(l, written);
+  }
+  if (!exists) {
+    int cause = access(path, F_OK) == 0 ? 0 : errno;
+    if (cause == EACCES || cause == ELOOP || cause == ENAMETOOLONG) {
+      return error_set_errno(l->error, cause, HF_E_FILE_NOT_FOUND, "a file cannot be reached: %s", written);
+    }
+    return not_found(l, written, false);
+  }
+  HF_TRY(path_list_add(&l->resolved, resolved, l->error));
+  return path_list_add(&l->written, path, l->error);
+}
+
+/* Refuses a pattern whose fixed part leads outside, before its directories are looked at. */
+static hf_status check_pattern(const lister *l, const char *pattern, const char *written) {
+  const char *resolved = NULL;
+  const char *fixed = glob_fixed_part(pattern, l->arena);
+  bool exists = false;
+  if (fixed == NULL) {
+    return out_of_memory(l);
+  }
+  if (strstr(strpbrk(pattern, "*?["), "/..") != NULL) {
+    error_set(l->error, HF_E_INVALID_ARGUMENT, "a pattern holds .. behind its first mark: %s", written);
+    error_hint(l->error, "write the path without the detour");
+    return HF_E_INVALID_ARGUMENT;
+  }
+  HF_TRY(resolve(l, fixed, &resolved, &exists));
+  return is_allowed(l->options, resolved) ? HF_OK : refuse_path(l, written);
+}
+
+static hf_status add_pattern(lister *l, const char *pattern, const char *written) {
+  path_list found = {0};
+  HF_TRY(check_pattern(l, pattern, written));
+  hf_status status = glob_expand(pattern, l->arena, &found, l->error);
+  if (status == HF_OK && found.count == 0) {
+    /* DuckDB's last resort: a file whose name looks like a pattern. */
+    struct stat entry;
+    status = stat(pattern, &entry) == 0 ? add_file(l, pattern, written) : not_found(l, written, true);
+  }
+  for (size_t i = 0; status == HF_OK && i < found.count; i++) {
+    status = add_file(l, found.paths[i], found.paths[i]);
+  }
+  path_list_reset(&found);
+  return status;
+}
+
+static hf_status add_path(lister *l, const char *written) {
+  const char *path = NULL;
+  if (written[0] == '\0') {
+    return error_set(l->error, HF_E_FILE_NOT_FOUND, "a path is empty");
+  }
+  HF_TRY(expand_scheme(l, written, &path));
+  return glob_is_pattern(path) ? add_pattern(l, path, written) : add_file(l, path, written);
+}
+
+/* ------------------------------------------------------------------- facts */
+
+static hf_status read_facts(const lister *l, size_t i, source_file *out) {
+  const char *path = l->resolved.paths[i], *written = l->written.paths[i];
+  struct stat facts;
+  if (stat(path, &facts) != 0) {
+    return error_set_errno(l->error, errno, HF_E_FILE_NOT_FOUND, "a file cannot be read: %s", written);
+  }
+  if (S_ISDIR(facts.st_mode)) {
+    error_set(l->error, HF_E_FILE_FORMAT, "the path is a directory: %s", written);
+    error_hint(l->error, "name its files with a pattern such as '%s%s*.parquet'", written,
+               written[strlen(written) - 1] == '/' ? "" : "/");
+    return HF_E_FILE_FORMAT;
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    error_set(l->error, HF_E_FILE_FORMAT, "the path is no regular file: %s", written);
+    error_hint(l->error, "pipes and devices can be read once only: copy the data to a file");
+    return HF_E_FILE_FORMAT;
+  }
+  if (access(path, R_OK) != 0) {
+    hf_status status =
+        error_set_errno(l->error, errno, HF_E_FILE_NOT_FOUND, "a file cannot be read: %s", written);
+    error_hint(l->error, "the process needs permission to read the file");
+    return status;
+  }
+  *out = (source_file){.path = path,
+                       .bytes = (uint64_t)facts.st_size,
+                       .mtime_ns = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec};
+  return HF_OK;
+}
+
+static hf_status finish(const lister *l, listing *out) {
+  size_t n = l->resolved.count;
+  listing result = {.n_files = n};
+  result.files = arena_array(l->arena, n, sizeof *result.files);
+  const char **written = arena_array(l->arena, n, sizeof *written);
+  if (result.files == NULL || written == NULL) {
+    return out_of_memory(l);
+  }
+  for (size_t i = 0; i < n; i++) {
+    HF_TRY(read_facts(l, i, &result.files[i]));
+    written[i] = l->written.paths[i];
+    result.bytes += result.files[i].bytes;
+  }
+  result.written = written;
+  *out = result;
+  return HF_OK;
+}
+
+hf_status listing_make(const source_catalog_options *options, const source_request *request, arena *a,
+                       listing *out, hf_error *error) {
+  lister l = {.options = options, .arena = a, .error = error};
+  hf_status status =
+      request->n_paths > 0 ? HF_OK : error_set(error, HF_E_INVALID_ARGUMENT, "no path is given");
+  for (size_t i = 0; status == HF_OK && i < request->n_paths; i++) {
+    status = add_path(&l, request->paths[i]);
+  }
+  if (status == HF_OK) {
+    status = finish(&l, out);
+  }
+  path_list_reset(&l.written);
+  path_list_reset(&l.resolved);
+  return status;
+}

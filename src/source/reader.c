@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling a reader text with files; the grammar is in reader.h. */
+#include "source/reader.h"
+
+#include <string.h>
+
+enum { FILES_MARK = '\x01', GROUP_MARK = '\x02', PATH_MARK = '\x03' };
+
+void reader_begin_group(buf *text, const char *call) {
+  buf_char(text, GROUP_MARK);
+  buf_text(text, call);
+}
+
+void reader_add_path(buf *text, const char *path) {
+  buf_char(text, PATH_MARK);
+  buf_text(text, path);
+}
+
+/* A mark becomes a set of one, so that it stands for itself. */
+static void append_path(buf *out, const char *path) {
+  buf_char(out, '\'');
+  for (const char *c = path; *c != '\0'; c++) {
+    if (strchr("*?[", *c) != NULL) {
+      buf_char(out, '[');
+      buf_char(out, *c);
+      buf_char(out, ']');
+    } else {
+      buf_text(out, *c == '\'' ? "'" : "");
+      buf_char(out, *c);
+    }
+  }
+  buf_char(out, '\'');
+}
+
+void reader_file_list(const char *const *paths, size_t n_paths, buf *out) {
+  buf_char(out, '[');
+  for (size_t i = 0; i < n_paths; i++) {
+    buf_text(out, i == 0 ? "" : ", ");
+    append_path(out, paths[i]);
+  }
+  buf_char(out, ']');
+}
+
+/* Puts the files into a template of `length` bytes. */
+static void fill(const char *text, size_t length, const char *const *paths, size_t n_paths, buf *out) {
+  const char *mark = memchr(text, FILES_MARK, length);
+  if (mark == NULL) {
+    buf_append(out, text, length);
+    return;
+  }
+  buf_append(out, text, (size_t)(mark - text));
+  reader_file_list(paths, n_paths, out);
+  buf_append(out, mark + 1, length - (size_t)(mark - text) - 1);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+typedef struct group_path {
+  const char *group; /* behind its mark */
+  const char *path;  /* behind its mark */
+} group_path;
+
+static size_t part_length(const char *text) {
+  return strcspn(text, "\x02\x03");
+}
+
+static bool is_path(group_path at, const char *path) {
+  size_t length = part_length(at.path);
+  return strncmp(at.path, path, length) == 0 && path[length] == '\0';
+}
+
+/* Moves to the next path, from the last one to the first. */
+static group_path next_path(const char *reader, group_path at) {
+  const char *end = at.path + part_length(at.path);
+  if (*end == '\0') {
+    end = reader;
+  }
+  if (*end == GROUP_MARK) {
+    at.group = end + 1;
+    end = at.group + part_length(at.group);
+  }
+  at.path = end + 1;
+  return at;
+}
+
+/* Finds a path from `start` on, all the way round; path NULL: the text does not name it. */
+static group_path find_path(const char *reader, group_path start, const char *path) {
+  group_path at = start;
+  do {
+    if (is_path(at, path)) {
+      return at;
+    }
+    at = next_path(reader, at);
+  } while (at.path != start.path);
+  return (group_path){start.group, NULL};
+}
+
+/* Files come in the caller's order: a run of files of one group is one call. */
+static void scan_groups(const char *reader, const char *const *paths, size_t n_paths, buf *out) {
+  group_path at = {reader + 1, NULL};
+  at.path = reader + 1 + part_length(reader + 1) + 1;
+  buf_char(out, '(');
+  size_t first = 0;
+  for (size_t i = 0; i <= n_paths; i++) {
+    group_path found = i < n_paths ? find_path(reader, at, paths[i]) : (group_path){NULL, NULL};
+    bool ends_run = i > first && found.group != at.group;
+    if (ends_run) {
+      buf_text(out, first == 0 ? "SELECT * FROM " : " UNION ALL SELECT * FROM ");
+      fill(at.group, part_length(at.group), paths + first, i - first, out);
+      first = i;
+    }
+    if (found.path != NULL) {
+      at = found;
+    }
+  }
+  buf_char(out, ')');
+}
+
+void source_scan_sql(const char *reader, const char *const *paths, size_t n_paths, buf *out) {
+  if (reader[0] == GROUP_MARK) {
+    scan_groups(reader, paths, n_paths, out);
+  } else {
+    fill(reader, strlen(reader), paths, n_paths, out);
+  }
+}
