@@ -4,11 +4,19 @@
  * chunk has at most 2048 rows), or those of one partition of each, are gathered
  * into one set of growing Arrow buffers, whose bytes are known at any time.
  *
- * Faces. A schema has two: the *block* face is what lies in files (dictionaries
- * unfolded to their values; INTERVAL as its 16 bytes, months, days and µs in an
- * Arrow "w:16" with metadata holdfast.type=interval, since µs beyond 292 years do
- * not fit Arrow's ns), the *client* face is what a user's Arrow reader gets
- * (INTERVAL as month-day-nano).
+ * Faces. A schema has three. The *engine's* is what DuckDB gives, the *client's*
+ * what a user's Arrow reader gets or a user's stream brings, the *block* face
+ * what lies in files and what the engine reads back:
+ *
+ *   engine, client in          block                              client out
+ *   dictionary                 its values                         the same
+ *   tin (engine: third field   w:16, metadata                     tin, ns
+ *     is µs; client: ns)       holdfast.type=interval, µs
+ *   decimal of 128 bits        32 bits to 9 digits, 64 to 18      128 bits
+ *   string and binary views    32-bit offsets                     the same
+ *   unions, dense or sparse    sparse, ids 0, 1, 2 …              the same
+ *
+ * Everything else, and all other metadata, stays as it is.
  * Thread: one at a time per builder.
  */
 #ifndef HF_ARROW_BATCH_H
@@ -16,34 +24,50 @@
 
 #include "base/error.h"
 
-/* Makes the block face of an engine's Arrow schema (a struct of columns): dictionaries become their value type,
- * month-day-nano fields become w:16 (the engine's arrays already hold µs there), every field name is set. Owned by *out. */
-hf_status arrow_block_schema(const struct ArrowSchema *engine_schema, struct ArrowSchema *out, hf_error *error);
-/* Turns one array of the block face into the client face: returns owned in *out; takes *in. Errors: OVERFLOW when
- * an interval does not fit. `names` (n = children) replace the field names; NULL keeps them. */
-hf_status arrow_client_schema(const struct ArrowSchema *block_schema, const char *const *names, struct ArrowSchema *out,
-                              hf_error *error);
-hf_status arrow_client_array(const struct ArrowSchema *block_schema, struct ArrowArray *in, struct ArrowArray *out,
-                             hf_error *error);
+/* Makes the block face of the engine's or a client's schema (a struct of columns); every field name is set. Owned by
+ * *out. Errors: UNSUPPORTED names the format and the field. */
+hf_status arrow_block_schema(const struct ArrowSchema *schema, struct ArrowSchema *out, hf_error *error);
+/* Makes the client's face of a block's schema. `names` (n = children) replace the field names; NULL keeps them. */
+hf_status arrow_client_schema(const struct ArrowSchema *block_schema, const char *const *names,
+                              struct ArrowSchema *out, hf_error *error);
+/* Turns one array of the block face into the client's: returns owned in *out; takes *in, also on failure. Buffers
+ * that need no change are not copied. Errors: OVERFLOW when an interval does not fit into ns. */
+hf_status arrow_client_array(const struct ArrowSchema *block_schema, struct ArrowArray *in,
+                             struct ArrowArray *out, hf_error *error);
+
+/* Checks an array of a client against its schema: counts, buffers, offsets, indices, UTF-8. Errors: INVALID_ARGUMENT
+ * names what is wrong; UNSUPPORTED. Cost: reads all of it. */
+hf_status arrow_validate(const struct ArrowSchema *schema, const struct ArrowArray *array, hf_error *error);
 
 typedef struct batch_builder batch_builder;
 
-/* `block_schema` is borrowed for the builder's life; arrays given to it may be of the engine's or the block face. */
-hf_status batch_builder_new(const struct ArrowSchema *block_schema, batch_builder **out, hf_error *error);
+/* Makes a builder of arrays of this schema, which is not kept. Values stay as they are (their face too), but for
+ * dictionaries, views and dense unions, which no batch holds. Errors: UNSUPPORTED, OUT_OF_MEMORY. */
+hf_status batch_builder_new(const struct ArrowSchema *schema, batch_builder **out, hf_error *error);
+
+/* Whose arrays come in. */
+typedef enum batch_source { BATCH_OF_ENGINE, BATCH_OF_CLIENT, BATCH_AS_IS } batch_source;
+
+/* Makes a builder of block batches (see arrow_block_schema) out of arrays of this schema: the engine's, a client's, or a
+ * block's. Dictionary columns may also come as plain values. */
+hf_status batch_builder_new_for(const struct ArrowSchema *schema, batch_source source, batch_builder **out,
+                                hf_error *error);
 void batch_builder_free(batch_builder *b);
 /*
- * Appends rows [first, first + count) of a struct array.
- * Errors: OUT_OF_MEMORY; UNSUPPORTED; LIMIT when a column of 32-bit offsets would pass 2 GiB: then nothing was
- * appended and the caller flushes first (one row larger than that stays LIMIT). After OUT_OF_MEMORY the builder
- * must be reset.
+ * Appends rows [first, first + count) of a struct array. On any error nothing was appended.
+ * Errors: OUT_OF_MEMORY; INVALID_ARGUMENT (an index, id or decimal out of range); LIMIT when a column of 32-bit
+ * offsets would pass 2 GiB: then the caller flushes first (one row larger than that stays LIMIT).
  */
-hf_status batch_builder_append(batch_builder *b, const struct ArrowArray *rows, int64_t first, int64_t count, hf_error *error);
+hf_status batch_builder_append(batch_builder *b, const struct ArrowArray *rows, int64_t first, int64_t count,
+                               hf_error *error);
 /* The same for the rows whose numbers are given (a selection). */
-hf_status batch_builder_append_rows(batch_builder *b, const struct ArrowArray *rows, const uint32_t *numbers, size_t count,
-                                    hf_error *error);
+hf_status batch_builder_append_rows(batch_builder *b, const struct ArrowArray *rows, const uint32_t *numbers,
+                                    size_t count, hf_error *error);
 int64_t batch_builder_rows(const batch_builder *b);
-/* Bytes of memory that the buffers occupy. O(1). */
+/* Bytes of memory that the buffers occupy, slack included. O(1). */
 size_t batch_builder_bytes(const batch_builder *b);
+/* Bytes that the rows take. Cost: O(fields). */
+size_t batch_builder_data_bytes(const batch_builder *b);
 /* Empties it; keeps at most `keep_bytes` of memory for the next batch. */
 void batch_builder_clear(batch_builder *b, size_t keep_bytes);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arrow IPC streams: writing what a batch builder holds, reading record batches
- * out of mapped memory without copying, by projection.
+ * out of mapped memory without copying, by projection, and cutting windows out of
+ * them. Messages start and end at
+ * multiples of 64 bytes, buffers too, so that a mapped one is aligned.
  * Source: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
  * Thread: one at a time per object.
  */
@@ -13,30 +15,78 @@
 
 /* Appends the schema message. */
 hf_status ipc_write_schema(const struct ArrowSchema *block_schema, buf *out, hf_error *error);
-/* Appends the message of the builder's rows: header, then body, each buffer padded to 64 bytes. The message is also
- * written straight to `fd` when out is NULL (no copy of the body); *written tells its length. */
-hf_status ipc_write_batch(const batch_builder *b, buf *out, int fd, const char *path, uint64_t *written, hf_error *error);
 /* Appends the end-of-stream marker. */
 void ipc_write_end(buf *out);
 
+/* Where a message goes. */
+typedef struct ipc_target {
+  buf *out;         /* NULL: to `fd` */
+  int fd;           /* written from its position on, straight from the builder's buffers */
+  const char *path; /* of fd, for messages */
+  void (*observe)(void *context, const void *bytes, size_t length); /* NULL, or sees each piece, in order */
+  void *context;
+} ipc_target;
+
+/* Writes the message of the builder's rows: header, then body. *written tells its length. Errors: OUT_OF_MEMORY,
+ * DISK_FULL, IO; after a failure part of it may have been written. */
+hf_status ipc_write_batch_to(const batch_builder *b, const ipc_target *to, uint64_t *written,
+                             hf_error *error);
+/* The same without an observer. */
+hf_status ipc_write_batch(const batch_builder *b, buf *out, int fd, const char *path, uint64_t *written,
+                          hf_error *error);
+
+/* Bytes that are read from the front on. */
+typedef struct ipc_cursor {
+  const void *bytes;
+  size_t left;
+} ipc_cursor;
+
+/* Reads the schema message at the cursor and moves it behind. *out is owned by the caller. Errors: BLOCK_CORRUPT,
+ * UNSUPPORTED. */
+hf_status ipc_read_schema(ipc_cursor *from, struct ArrowSchema *out, hf_error *error);
+
 typedef struct ipc_decoder ipc_decoder;
 
-/* A decoder for record batches of one schema. */
-hf_status ipc_decoder_new(const struct ArrowSchema *block_schema, ipc_decoder **out, hf_error *error);
+/* Makes a decoder for record batches of one schema, of which `columns` picks n_columns in any order; NULL: all.
+ * The schema is not kept. Errors: UNSUPPORTED (of what no block holds), INVALID_ARGUMENT (a column that is not there). */
+hf_status ipc_decoder_new(const struct ArrowSchema *block_schema, const size_t *columns, size_t n_columns,
+                          ipc_decoder **out, hf_error *error);
 void ipc_decoder_free(ipc_decoder *d);
-/* Decodes the schema message at `bytes`. *used tells its length. Errors: BLOCK_CORRUPT. */
-hf_status ipc_read_schema(const void *bytes, size_t length, struct ArrowSchema *out, size_t *used, hf_error *error);
-/*
- * Decodes the record batch message at `bytes`; the array points into that memory, which must outlive it (mapped file).
- * `columns` picks `n_columns` of the schema's (NULL: all); n_columns 0 gives a struct array without children whose length
- * is the batch's. `validate` checks every offset and buffer fully (data that did not come from our own sink, and data
- * whose checksum was not checked); else buffer bounds only. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY.
- */
-hf_status ipc_read_batch(ipc_decoder *d, const void *bytes, size_t length, const size_t *columns, size_t n_columns,
-                         bool validate, struct ArrowArray *out, size_t *used, hf_error *error);
 
-/* Makes a window of rows on an array that stays owned by its parent: *out has its own child structs whose offsets are
- * moved (the parent's offset stays 0, true null counts); its release frees only those. */
-hf_status arrow_slice(const struct ArrowArray *rows, int64_t first, int64_t count, struct ArrowArray *out, hf_error *error);
+typedef struct ipc_read_options {
+  /* Checks every value that leads somewhere, and the text: data whose checksum was not checked. Else the sizes of the
+   * buffers, and that they lie within the message. Columns that were not picked are never looked at. */
+  bool validate;
+  /* Called once, when the array and all its children have been released; not after a failure. NULL: the memory
+   * outlives the array in another way. Thread: that which releases. */
+  void (*on_release)(void *context);
+  void *context;
+} ipc_read_options;
+
+/*
+ * Decodes the record batch message at the cursor and moves it behind. The array points into that memory; it does not
+ * need the decoder, and each of its children may be moved out and released alone. Without columns it is a struct without
+ * children whose length is the batch's. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY.
+ */
+hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
+                         struct ArrowArray *out, hf_error *error);
+
+/*
+ * A slicer cuts windows of rows out of arrays of a block, for a reader that wants a few at a time. It owns the memory of
+ * the structs it hands out and uses it again, so that a cut allocates nothing.
+ */
+typedef struct slicer slicer;
+
+/* `columns` picks n_columns of the block's schema, as for ipc_read_batch; NULL: all. The schema is not kept. */
+hf_status slicer_new(const struct ArrowSchema *block_schema, const size_t *columns, size_t n_columns,
+                     slicer **out, hf_error *error);
+void slicer_free(slicer *s);
+/*
+ * Makes a window on rows [first, first + count) of an array of those columns, which stays the owner of the data. Buffers
+ * are moved by whole bytes: when `first` is a multiple of 8, all offsets are 0 down to lists, whose elements are
+ * shared. Null counts are true. *out is borrowed from the slicer until its next cut; its release does nothing.
+ */
+void slicer_cut(slicer *s, const struct ArrowArray *rows, int64_t first, int64_t count,
+                struct ArrowArray *out);
 
 #endif

@@ -11,25 +11,54 @@
 #include "base/buf.h"
 
 typedef enum type_kind {
-  TYPE_NULL, TYPE_BOOLEAN,
-  TYPE_TINYINT, TYPE_SMALLINT, TYPE_INTEGER, TYPE_BIGINT, TYPE_HUGEINT,
-  TYPE_UTINYINT, TYPE_USMALLINT, TYPE_UINTEGER, TYPE_UBIGINT, TYPE_UHUGEINT,
-  TYPE_FLOAT, TYPE_DOUBLE, TYPE_DECIMAL, TYPE_BIGNUM,
-  TYPE_DATE, TYPE_TIME, TYPE_TIME_NS, TYPE_TIME_TZ,
-  TYPE_TIMESTAMP, TYPE_TIMESTAMP_S, TYPE_TIMESTAMP_MS, TYPE_TIMESTAMP_NS, TYPE_TIMESTAMP_TZ,
-  TYPE_INTERVAL, TYPE_VARCHAR, TYPE_JSON, TYPE_BLOB, TYPE_BIT, TYPE_UUID, TYPE_ENUM,
-  TYPE_LIST, TYPE_ARRAY, TYPE_STRUCT, TYPE_MAP, TYPE_UNION,
+  TYPE_NULL,
+  TYPE_BOOLEAN,
+  TYPE_TINYINT,
+  TYPE_SMALLINT,
+  TYPE_INTEGER,
+  TYPE_BIGINT,
+  TYPE_HUGEINT,
+  TYPE_UTINYINT,
+  TYPE_USMALLINT,
+  TYPE_UINTEGER,
+  TYPE_UBIGINT,
+  TYPE_UHUGEINT,
+  TYPE_FLOAT,
+  TYPE_DOUBLE,
+  TYPE_DECIMAL,
+  TYPE_BIGNUM,
+  TYPE_DATE,
+  TYPE_TIME,
+  TYPE_TIME_NS,
+  TYPE_TIME_TZ,
+  TYPE_TIMESTAMP,
+  TYPE_TIMESTAMP_S,
+  TYPE_TIMESTAMP_MS,
+  TYPE_TIMESTAMP_NS,
+  TYPE_TIMESTAMP_TZ,
+  TYPE_INTERVAL,
+  TYPE_VARCHAR,
+  TYPE_JSON,
+  TYPE_BLOB,
+  TYPE_BIT,
+  TYPE_UUID,
+  TYPE_ENUM,
+  TYPE_LIST,
+  TYPE_ARRAY,
+  TYPE_STRUCT,
+  TYPE_MAP,
+  TYPE_UNION,
   TYPE_KIND_COUNT
 } type_kind;
 
 typedef struct data_type data_type;
 struct data_type {
   type_kind kind;
-  uint8_t width, scale;             /* DECIMAL */
-  uint64_t array_size;              /* ARRAY: elements */
-  size_t n_children;                /* LIST, ARRAY 1; MAP 2 (key, value); STRUCT, UNION their fields */
+  uint8_t width, scale; /* DECIMAL */
+  uint64_t array_size;  /* ARRAY: elements */
+  size_t n_children;    /* LIST, ARRAY 1; MAP 2 (key, value); STRUCT, UNION their fields */
   const data_type *const *children;
-  size_t n_names;                   /* STRUCT, UNION: n_children field names; ENUM: its values */
+  size_t n_names; /* STRUCT, UNION: n_children field names; ENUM: its values */
   const char *const *names;
 };
 
@@ -59,6 +88,10 @@ bool schema_equal(const schema *a, const schema *b);
  * Reads the type out of an Arrow field (client data). Errors: UNSUPPORTED names the Arrow format.
  * Source: https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings
  */
-hf_status data_type_from_arrow(const struct ArrowSchema *field, arena *a, const data_type **out, hf_error *error);
+hf_status data_type_from_arrow(const struct ArrowSchema *field, arena *a, const data_type **out,
+                               hf_error *error);
+/* Makes the block face's schema (arrow/batch.h) of columns, under their names: what DuckDB's arrays of these types
+ * have, with time zones as UTC and an ENUM as text. Owned by *out. */
+hf_status arrow_schema_of_columns(const schema *columns, struct ArrowSchema *out, hf_error *error);
 
 #endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading record batches out of memory. One block of memory holds the structs of
+ * a batch; the buffers stay where they are. nanoarrow's own decoder is not used
+ * here: it adds offset and length of a buffer without a look at overflow, and
+ * allocates for each buffer.
+ *
+ * Invariant R1: every buffer handed out lies within the message's body and is as
+ * long as the rows of its array need. R2: with `validate`, so does every element
+ * that an offset or a type id leads to.
+ */
+#include "arrow/ipc.h"
+
+#include "arrow/batch_internal.h"
+#include "arrow/bits.h"
+#include "arrow/flatbuffer.h"
+#include "arrow/layout.h"
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+  PREFIX_BYTES = 8,
+  ENTRY_BYTES = 16, /* of a node and of a buffer */
+  RECORD_BATCH = 3,
+  VERSION_5 = 4,
+  BUFFER_ALIGNMENT = 8
+};
+
+/* Rows beyond which sums and products might overflow. */
+#define MOST_ROWS ((uint64_t)1 << 48)
+
+typedef struct picked {
+  const layout *layout;
+  size_t node, buffer; /* where its entries start in a message */
+} picked;
+
+struct ipc_decoder {
+  arena *memory;
+  layout layout;
+  size_t n_nodes, n_buffers; /* in a message */
+  size_t n_picked;
+  picked *picked;
+  size_t out_nodes, out_buffers; /* of the picked columns, without the root */
+};
+
+static hf_status no_memory(hf_error *error) {
+  return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to read Arrow data");
+}
+
+static hf_status corrupt(hf_error *error, const char *what, uint64_t found, uint64_t expected) {
+  return error_set(error, HF_E_BLOCK_CORRUPT, "an Arrow batch is damaged: %s: %llu, expected %llu", what,
+                   (unsigned long long)found, (unsigned long long)expected);
+}
+
+/* ------------------------------------------------------------------- decoder */
+
+static void count_entries(const layout *l, size_t *nodes, size_t *buffers) {
+  *nodes += 1;
+  *buffers += layout_buffers(l);
+  for (size_t i = 0; i < l->n_children; i++) {
+    count_entries(&l->children[i], nodes, buffers);
+  }
+}
+
+/* Finds where each column's entries start, then picks. */
+static hf_status pick_columns(ipc_decoder *d, const size_t *columns, size_t n_columns, hf_error *error) {
+  size_t n_all = d->layout.n_children;
+  picked *all = arena_array(d->memory, n_all, sizeof *all);
+  d->n_picked = columns == NULL ? n_all : n_columns;
+  d->picked = arena_array(d->memory, d->n_picked, sizeof *d->picked);
+  if (all == NULL || d->picked == NULL) {
+    return no_memory(error);
+  }
+  for (size_t i = 0; i < n_all; i++) {
+    all[i] = (picked){.layout = &d->layout.children[i], .node = d->n_nodes, .buffer = d->n_buffers};
+    count_entries(all[i].layout, &d->n_nodes, &d->n_buffers);
+  }
+  for (size_t i = 0; i < d->n_picked; i++) {
+    size_t column = columns == NULL ? i : columns[i];
+    if (column >= n_all) {
+      return error_set(error, HF_E_INVALID_ARGUMENT, "a column is not in the schema: %zu of %zu", column,
+                       n_all);
+    }
+    d->picked[i] = all[column];
+    count_entries(all[column].layout, &d->out_nodes, &d->out_buffers);
+  }
+  return HF_OK;
+}
+
+hf_status ipc_decoder_new(const struct ArrowSchema *block_schema, const size_t *columns, size_t n_columns,
+                          ipc_decoder **out, hf_error *error) {
+  ipc_decoder *d = mem_zalloc(1, sizeof *d);
+  if (d == NULL) {
+    return no_memory(error);
+  }
+  d->memory = arena_new();
+  hf_status status =
+      d->memory == NULL ? no_memory(error) : layout_of_schema(block_schema, d->memory, &d->layout, error);
+  if (status == HF_OK && !layout_is_of_block(&d->layout)) {
+    status = error_set(error, HF_E_UNSUPPORTED, "an Arrow schema is not one of blocks");
+  }
+  if (status == HF_OK) {
+    status = pick_columns(d, columns, n_columns, error);
+  }
+  if (status != HF_OK) {
+    ipc_decoder_free(d);
+    return status;
+  }
+  *out = d;
+  return HF_OK;
+}
+
+void ipc_decoder_free(ipc_decoder *d) {
+  if (d != NULL) {
+    arena_free(d->memory);
+    mem_free(d);
+  }
+}
+
+/* ------------------------------------------------------------ decoded arrays */
+
+/* The structs of one batch: freed with the last of its arrays. */
+typedef struct decoded {
+  atomic_size_t arrays; /* not yet released */
+  void (*on_release)(void *context);
+  void *context;
+  struct ArrowArray *nodes;
+  struct ArrowArray **children;
+  const void **buffers;
+  size_t used_nodes, used_children, used_buffers;
+} decoded;
+
+static decoded *decoded_new(const ipc_decoder *d, const ipc_read_options *options) {
+  size_t nodes = d->out_nodes;
+  size_t bytes = sizeof(decoded) + nodes * (sizeof(struct ArrowArray) + sizeof(struct ArrowArray *)) +
+                 (d->out_buffers + 1) * sizeof(void *);
+  decoded *batch = mem_zalloc(1, bytes);
+  if (batch != NULL) {
+    atomic_init(&batch->arrays, nodes + 1);
+    batch->on_release = options->on_release;
+    batch->context = options->context;
+    batch->nodes = (struct ArrowArray *)(batch + 1);
+    batch->children = (struct ArrowArray **)(batch->nodes + nodes);
+    batch->buffers = (const void **)(batch->children + nodes);
+  }
+  return batch;
+}
+
+static void release_array(struct ArrowArray *array) {
+  for (int64_t i = 0; i < array->n_children; i++) {
+    if (array->children[i]->release != NULL) {
+      array->children[i]->release(array->children[i]);
+    }
+  }
+  decoded *batch = array->private_data;
+  array->release = NULL;
+  if (atomic_fetch_sub_explicit(&batch->arrays, 1, memory_order_acq_rel) == 1) {
+    if (batch->on_release != NULL) {
+      batch->on_release(batch->context);
+    }
+    mem_free(batch);
+  }
+}
+
+/* Gives an array its children structs, not yet filled. */
+static void take_children(decoded *batch, struct ArrowArray *array, size_t n_children) {
+  array->n_children = (int64_t)n_children;
+  array->children = batch->children + batch->used_children;
+  batch->used_children += n_children;
+  for (size_t i = 0; i < n_children; i++) {
+    array->children[i] = &batch->nodes[batch->used_nodes++];
+  }
+}
+
+/* ------------------------------------------------------------------- reading */
+
+typedef struct reader {
+  decoded *batch;
+  const uint8_t *nodes, *buffers; /* entries of the message */
+  size_t node, buffer;            /* the next of them */
+  const uint8_t *body;
+  uint64_t body_bytes;
+  bool validate;
+  hf_error *error;
+} reader;
+
+static uint64_t entry_at(const uint8_t *entries, size_t i, size_t half) {
+  uint64_t value;
+  memcpy(&value, entries + i * ENTRY_BYTES + half * sizeof value, sizeof value);
+  return value;
+}
+
+/* Takes the next buffer, of at least `least` bytes. */
+static hf_status take_buffer(reader *r, uint64_t least, const void **out, uint64_t *length) {
+  static const uint64_t nothing[8] = {0};
+  uint64_t offset = entry_at(r->buffers, r->buffer, 0);
+  *length = entry_at(r->buffers, r->buffer, 1);
+  r->buffer++;
+  if (offset > r->body_bytes || *length > r->body_bytes - offset) {
+    return corrupt(r->error, "a buffer ends behind the body", offset, r->body_bytes);
+  }
+  if (*length < least) {
+    return corrupt(r->error, "a buffer is too short", *length, least);
+  }
+  *out = *length == 0 ? (const void *)nothing : r->body + offset;
+  if ((uintptr_t)*out % BUFFER_ALIGNMENT != 0) {
+    return corrupt(r->error, "a buffer is not aligned", offset, BUFFER_ALIGNMENT);
+  }
+  return HF_OK;
+}
+
+static hf_status take_validity(reader *r, struct ArrowArray *array) {
+  uint64_t length;
+  uint64_t rows = (uint64_t)array->length;
+  HF_TRY(take_buffer(r, array->null_count == 0 ? 0 : bits_bytes(rows), &array->buffers[0], &length));
+  if (array->null_count == 0) {
+    array->buffers[0] = NULL;
+  } else if (r->validate) {
+    uint64_t nulls = rows - bits_count(array->buffers[0], 0, rows);
+    if (nulls != (uint64_t)array->null_count) {
+      return corrupt(r->error, "NULLs", nulls, (uint64_t)array->null_count);
+    }
+  }
+  return HF_OK;
+}
+
+/* Takes offsets; *end is the last of them. Those in between are checked by validate_array. */
+static hf_status take_offsets(reader *r, const layout *l, struct ArrowArray *array, uint64_t *end) {
+  uint64_t length;
+  uint64_t rows = (uint64_t)array->length;
+  *end = 0;
+  HF_TRY(take_buffer(r, rows == 0 ? 0 : (rows + 1) * l->width, &array->buffers[1], &length));
+  if (rows > 0) {
+    *end = gather_offset_at(array->buffers[1], l->width, rows);
+    uint64_t start = gather_offset_at(array->buffers[1], l->width, 0);
+    if (start > *end) {
+      return corrupt(r->error, "offsets fall", *end, start);
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status take_buffers(reader *r, const layout *l, struct ArrowArray *array, uint64_t *end) {
+  uint64_t length;
+  uint64_t rows = (uint64_t)array->length;
+  switch (l->kind) {
+    case LAYOUT_FIXED:
+      if (rows > r->body_bytes / l->width) {
+        return corrupt(r->error, "rows", rows, r->body_bytes / l->width);
+      }
+      HF_TRY(take_validity(r, array));
+      return take_buffer(r, rows * l->width, &array->buffers[1], &length);
+    case LAYOUT_BITS:
+      HF_TRY(take_validity(r, array));
+      return take_buffer(r, bits_bytes(rows), &array->buffers[1], &length);
+    case LAYOUT_BYTES:
+      HF_TRY(take_validity(r, array));
+      HF_TRY(take_offsets(r, l, array, end));
+      return take_buffer(r, *end, &array->buffers[2], &length);
+    case LAYOUT_LIST:
+      HF_TRY(take_validity(r, array));
+      return take_offsets(r, l, array, end);
+    case LAYOUT_STRUCT:
+    case LAYOUT_FIXED_LIST:
+      return take_validity(r, array);
+    case LAYOUT_UNION:
+      return take_buffer(r, rows, &array->buffers[0], &length);
+    default:
+      return HF_OK;
+  }
+}
+
+/* Reads one array and, below it, its children. */
+static hf_status read_array(reader *r, const layout *l, struct ArrowArray *array) {
+  uint64_t rows = entry_at(r->nodes, r->node, 0);
+  uint64_t nulls = entry_at(r->nodes, r->node, 1);
+  r->node++;
+  uint64_t most = l->kind == LAYOUT_FIXED_LIST ? MOST_ROWS / l->width : MOST_ROWS;
+  if (rows > most || nulls > rows) {
+    return corrupt(r->error, "rows or NULLs", rows > most ? rows : nulls, rows > most ? most : rows);
+  }
+  decoded *batch = r->batch;
+  size_t n_buffers = layout_buffers(l);
+  *array = (struct ArrowArray){.length = (int64_t)rows,
+                               .null_count = l->kind == LAYOUT_UNION ? 0 : (int64_t)nulls,
+                               .n_buffers = (int64_t)n_buffers,
+                               .buffers = batch->buffers + batch->used_buffers,
+                               .release = release_array,
+                               .private_data = batch};
+  batch->used_buffers += n_buffers;
+  take_children(batch, array, l->n_children);
+  uint64_t end = 0;
+  HF_TRY(take_buffers(r, l, array, &end));
+  for (size_t i = 0; i < l->n_children; i++) {
+    HF_TRY(read_array(r, &l->children[i], array->children[i]));
+    uint64_t found = (uint64_t)array->children[i]->length;
+    uint64_t expected = l->kind == LAYOUT_LIST ? end : l->kind == LAYOUT_FIXED_LIST ? rows * l->width : rows;
+    if (l->kind == LAYOUT_LIST ? found < expected : found != expected) {
+      return corrupt(r->error, "rows of a child", found, expected);
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status read_columns(reader *r, const ipc_decoder *d, struct ArrowArray *root) {
+  take_children(r->batch, root, d->n_picked);
+  for (size_t i = 0; i < d->n_picked; i++) {
+    const picked *column = &d->picked[i];
+    r->node = column->node;
+    r->buffer = column->buffer;
+    HF_TRY(read_array(r, column->layout, root->children[i]));
+    if (root->children[i]->length != root->length) {
+      return corrupt(r->error, "rows of a column", (uint64_t)root->children[i]->length,
+                     (uint64_t)root->length);
+    }
+    if (r->validate) {
+      HF_TRY(validate_array(column->layout, root->children[i], HF_E_BLOCK_CORRUPT, r->error));
+    }
+  }
+  return HF_OK;
+}
+
+/* Finds header and body of the message at the cursor. */
+static hf_status find_message(const ipc_cursor *from, flat_table *message, size_t *header_bytes,
+                              hf_error *error) {
+  uint32_t prefix[2] = {0, 0};
+  if (from->left < PREFIX_BYTES) {
+    return corrupt(error, "bytes left", from->left, PREFIX_BYTES);
+  }
+  memcpy(prefix, from->bytes, sizeof prefix);
+  if (prefix[0] != UINT32_MAX || prefix[1] == 0 || prefix[1] > from->left - PREFIX_BYTES) {
+    return corrupt(error, "length of a header", prefix[1], from->left - PREFIX_BYTES);
+  }
+  *header_bytes = PREFIX_BYTES + (size_t)prefix[1];
+  if (!flat_root((const uint8_t *)from->bytes + PREFIX_BYTES, prefix[1], message)) {
+    return corrupt(error, "the header is no flatbuffer", prefix[1], 0);
+  }
+  return HF_OK;
+}
+
+/* Reads the tables "Message" and "RecordBatch". Source: https://github.com/apache/arrow/blob/main/format/Message.fbs */
+static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *message, uint64_t *rows) {
+  int16_t version = 0;
+  uint8_t type = 0;
+  flat_table batch = {0};
+  size_t n_nodes = 0;
+  size_t n_buffers = 0;
+  if (!flat_scalar(message, 0, &version, sizeof version) || !flat_scalar(message, 1, &type, sizeof type) ||
+      !flat_scalar(message, 3, &r->body_bytes, sizeof r->body_bytes) || version != VERSION_5 ||
+      type != RECORD_BATCH || !flat_child(message, 2, &batch)) {
+    return corrupt(r->error, "type of the message", type, RECORD_BATCH);
+  }
+  if (!flat_scalar(&batch, 0, rows, sizeof *rows) ||
+      !flat_vector(&batch, 1, ENTRY_BYTES, &r->nodes, &n_nodes) ||
+      !flat_vector(&batch, 2, ENTRY_BYTES, &r->buffers, &n_buffers) || flat_has(&batch, 3) ||
+      *rows > MOST_ROWS) {
+    return corrupt(r->error, "fields of the batch", *rows, 0);
+  }
+  if (n_nodes != d->n_nodes || n_buffers != d->n_buffers) {
+    return corrupt(r->error, "nodes or buffers", n_nodes != d->n_nodes ? n_nodes : n_buffers,
+                   n_nodes != d->n_nodes ? d->n_nodes : d->n_buffers);
+  }
+  return HF_OK;
+}
+
+hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
+                         struct ArrowArray *out, hf_error *error) {
+  flat_table message = {0};
+  size_t header_bytes = 0;
+  uint64_t rows = 0;
+  reader r = {.validate = options->validate, .error = error};
+  HF_TRY(find_message(from, &message, &header_bytes, error));
+  HF_TRY(read_header(&r, d, &message, &rows));
+  if (r.body_bytes > from->left - header_bytes) {
+    return corrupt(error, "bytes of the body", from->left - header_bytes, r.body_bytes);
+  }
+  r.body = (const uint8_t *)from->bytes + header_bytes;
+  r.batch = decoded_new(d, options);
+  if (r.batch == NULL) {
+    return no_memory(error);
+  }
+  struct ArrowArray root = {.length = (int64_t)rows,
+                            .n_buffers = 1,
+                            .buffers = r.batch->buffers + d->out_buffers,
+                            .release = release_array,
+                            .private_data = r.batch};
+  hf_status status = read_columns(&r, d, &root);
+  if (status != HF_OK) {
+    mem_free(r.batch);
+    return status;
+  }
+  size_t whole = header_bytes + (size_t)r.body_bytes;
+  from->bytes = (const uint8_t *)from->bytes + whole;
+  from->left -= whole;
+  *out = root;
+  return HF_OK;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing record batch messages. Their header is small and always of one shape, so
+ * it is laid out here, and the body goes to the file straight from the builder's
+ * buffers. The schema message is in ipc_schema.c.
+ *
+ * The header of a batch (a flatbuffer; positions from its start, little endian):
+ *     0 position of the message table, 16
+ *     4 message vtable: size 12, table 20, fields version 16, type 18, header 4, body length 8
+ *    16 message table: vtable distance, header position, body length, version V5, type 3
+ *    36 batch vtable: size 10, table 20, fields length 8, nodes 4, buffers 16
+ *    48 batch table: vtable distance, nodes position, length, buffers position
+ *    68 nodes: count, then {rows, null count} of 8 bytes each
+ *       buffers: 4 bytes of padding, count, then {offset in the body, length}
+ * Source: https://github.com/apache/arrow/blob/main/format/Message.fbs
+ */
+#include "arrow/ipc.h"
+
+#include "arrow/batch_internal.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "blocks are written as they lie in memory");
+
+enum {
+  ALIGNMENT = 64,
+  PREFIX_BYTES = 8, /* continuation mark, length of the header */
+  NODES_AT = 72,
+  ENTRY_BYTES = 16,
+  PIECES_AT_ONCE = 512 /* below IOV_MAX of Linux */
+};
+
+static const uint8_t zeros[ALIGNMENT];
+static const uint8_t end_of_stream[PREFIX_BYTES] = {0xff, 0xff, 0xff, 0xff};
+
+static size_t padded(size_t bytes) {
+  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static hf_status no_memory(hf_error *error) {
+  return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an Arrow message");
+}
+
+static void put_u16(uint8_t *at, uint16_t value) {
+  memcpy(at, &value, sizeof value);
+}
+
+static void put_u32(uint8_t *at, uint32_t value) {
+  memcpy(at, &value, sizeof value);
+}
+
+static void put_u64(uint8_t *at, uint64_t value) {
+  memcpy(at, &value, sizeof value);
+}
+
+hf_status ipc_append_header(const uint8_t *header, size_t length, buf *out, hf_error *error) {
+  size_t whole = padded(PREFIX_BYTES + length);
+  char *at = buf_reserve(out, whole);
+  if (at == NULL) {
+    return no_memory(error);
+  }
+  memset(at, 0, whole);
+  memcpy(at, end_of_stream, 4);
+  put_u32((uint8_t *)at + 4, (uint32_t)(whole - PREFIX_BYTES));
+  memcpy(at + PREFIX_BYTES, header, length);
+  out->length += whole;
+  return HF_OK;
+}
+
+void ipc_write_end(buf *out) {
+  buf_append(out, end_of_stream, sizeof end_of_stream);
+}
+
+/* ------------------------------------------------------------ record batch */
+
+/* What a batch consists of: nodes and buffers in the order of the schema. */
+typedef struct message {
+  const builder_node **nodes;
+  struct iovec *buffers; /* unpadded */
+  size_t n_nodes, n_buffers;
+} message;
+
+static void count_parts(const builder_node *node, message *m) {
+  for (size_t i = 0; i < node->n_children; i++) {
+    m->n_nodes++;
+    m->n_buffers += layout_buffers(node->children[i].layout);
+    count_parts(&node->children[i], m);
+  }
+}
+
+static void add_buffer(message *m, const growing *from, size_t length) {
+  m->buffers[m->n_buffers++] = (struct iovec){.iov_base = from->data, .iov_len = length};
+}
+
+static void add_node(message *m, const builder_node *node) {
+  static const growing no_offsets = {.data = (uint8_t *)zeros};
+  const layout *l = node->layout;
+  m->nodes[m->n_nodes++] = node;
+  bool has_offsets = l->kind == LAYOUT_BYTES || l->kind == LAYOUT_LIST || l->kind == LAYOUT_VIEW;
+  if (l->kind != LAYOUT_NULL && l->kind != LAYOUT_UNION && l->kind != LAYOUT_DENSE_UNION) {
+    add_buffer(m, &node->validity, node->null_count > 0 ? node->validity.length : 0);
+  }
+  if (has_offsets && node->data.length == 0) {
+    add_buffer(m, &no_offsets, l->width);
+  } else if (l->kind != LAYOUT_NULL && l->kind != LAYOUT_STRUCT && l->kind != LAYOUT_FIXED_LIST) {
+    add_buffer(m, &node->data, node->data.length);
+  }
+  if (l->kind == LAYOUT_BYTES || l->kind == LAYOUT_VIEW) {
+    add_buffer(m, &node->values, node->values.length);
+  }
+  for (size_t i = 0; i < node->n_children; i++) {
+    add_node(m, &node->children[i]);
+  }
+}
+
+static hf_status message_init(message *m, const batch_builder *b, hf_error *error) {
+  *m = (message){0};
+  count_parts(&b->root, m);
+  m->nodes = mem_zalloc(m->n_nodes, sizeof *m->nodes);
+  m->buffers = mem_zalloc(m->n_buffers + 1, sizeof *m->buffers);
+  if (m->nodes == NULL || m->buffers == NULL) {
+    return no_memory(error);
+  }
+  m->n_nodes = m->n_buffers = 0;
+  for (size_t i = 0; i < b->root.n_children; i++) {
+    add_node(m, &b->root.children[i]);
+  }
+  return HF_OK;
+}
+
+static void message_reset(message *m) {
+  mem_free(m->nodes);
+  mem_free(m->buffers);
+}
+
+static size_t body_bytes(const message *m) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < m->n_buffers; i++) {
+    bytes += padded(m->buffers[i].iov_len);
+  }
+  return bytes;
+}
+
+/* Fills the header, whose memory is zeroed; see the head of this file. */
+static void fill_header(const message *m, uint64_t rows, uint8_t *header) {
+  static const uint16_t message_vtable[] = {12, 20, 16, 18, 4, 8};
+  static const uint16_t batch_vtable[] = {10, 20, 8, 4, 16};
+  enum { MESSAGE = 16, BATCH = 48, VERSION_5 = 4, RECORD_BATCH = 3 };
+  put_u32(header, MESSAGE);
+  memcpy(header + 4, message_vtable, sizeof message_vtable);
+  put_u32(header + MESSAGE, MESSAGE - 4);
+  put_u32(header + MESSAGE + 4, BATCH - (MESSAGE + 4));
+  put_u64(header + MESSAGE + 8, body_bytes(m));
+  put_u16(header + MESSAGE + 16, VERSION_5);
+  header[MESSAGE + 18] = RECORD_BATCH;
+  memcpy(header + 36, batch_vtable, sizeof batch_vtable);
+  put_u32(header + BATCH, BATCH - 36);
+  put_u32(header + BATCH + 4, NODES_AT - 4 - (BATCH + 4));
+  put_u64(header + BATCH + 8, rows);
+  size_t buffers_at = NODES_AT + m->n_nodes * ENTRY_BYTES + 8;
+  put_u32(header + BATCH + 16, (uint32_t)(buffers_at - 4 - (BATCH + 16)));
+  put_u32(header + NODES_AT - 4, (uint32_t)m->n_nodes);
+  for (size_t i = 0; i < m->n_nodes; i++) {
+    put_u64(header + NODES_AT + i * ENTRY_BYTES, (uint64_t)m->nodes[i]->rows);
+    put_u64(header + NODES_AT + i * ENTRY_BYTES + 8, (uint64_t)m->nodes[i]->null_count);
+  }
+  put_u32(header + buffers_at - 4, (uint32_t)m->n_buffers);
+  uint64_t offset = 0;
+  for (size_t i = 0; i < m->n_buffers; i++) {
+    put_u64(header + buffers_at + i * ENTRY_BYTES, offset);
+    put_u64(header + buffers_at + i * ENTRY_BYTES + 8, m->buffers[i].iov_len);
+    offset += padded(m->buffers[i].iov_len);
+  }
+}
+
+static hf_status append_batch_header(const message *m, uint64_t rows, buf *out, hf_error *error) {
+  size_t length = NODES_AT + (m->n_nodes + m->n_buffers) * ENTRY_BYTES + 8;
+  uint8_t *header = mem_zalloc(1, length);
+  if (header == NULL) {
+    return no_memory(error);
+  }
+  fill_header(m, rows, header);
+  hf_status status = ipc_append_header(header, length, out, error);
+  mem_free(header);
+  return status;
+}
+
+/* ------------------------------------------------------------------- sending */
+
+/* Writes all pieces; takes them up again where a short write left off. */
+static hf_status write_pieces(const ipc_target *to, struct iovec *pieces, int count, hf_error *error) {
+  while (count > 0) {
+    ssize_t written = writev(to->fd, pieces, count);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      int number = errno == EFBIG ? ENOSPC : errno; /* a limit on file sizes is a full disk to us */
+      return error_set_errno(error, number, HF_E_IO, "cannot write %s", to->path);
+    }
+    size_t left = (size_t)written;
+    while (count > 0 && left >= pieces->iov_len) {
+      left -= pieces->iov_len;
+      pieces++;
+      count--;
+    }
+    if (count > 0) {
+      pieces->iov_base = (uint8_t *)pieces->iov_base + left;
+      pieces->iov_len -= left;
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status send_pieces(const ipc_target *to, struct iovec *pieces, int count, hf_error *error) {
+  for (int i = 0; i < count; i++) {
+    if (to->observe != NULL) {
+      to->observe(to->context, pieces[i].iov_base, pieces[i].iov_len);
+    }
+    if (to->out != NULL) {
+      buf_append(to->out, pieces[i].iov_base, pieces[i].iov_len);
+    }
+  }
+  if (to->out != NULL) {
+    return to->out->failed ? no_memory(error) : HF_OK;
+  }
+  return write_pieces(to, pieces, count, error);
+}
+
+static hf_status send_message(const message *m, const buf *header, const ipc_target *to, hf_error *error) {
+  struct iovec pieces[PIECES_AT_ONCE];
+  int count = 0;
+  pieces[count++] = (struct iovec){.iov_base = header->data, .iov_len = header->length};
+  for (size_t i = 0; i < m->n_buffers; i++) {
+    size_t length = m->buffers[i].iov_len;
+    size_t padding = padded(length) - length;
+    if (length == 0) {
+      continue;
+    }
+    if (count + 2 > PIECES_AT_ONCE) {
+      HF_TRY(send_pieces(to, pieces, count, error));
+      count = 0;
+    }
+    pieces[count++] = m->buffers[i];
+    if (padding > 0) {
+      pieces[count++] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding};
+    }
+  }
+  return send_pieces(to, pieces, count, error);
+}
+
+hf_status ipc_write_batch_to(const batch_builder *b, const ipc_target *to, uint64_t *written,
+                             hf_error *error) {
+  message m;
+  buf header = {0};
+  hf_status status = message_init(&m, b, error);
+  if (status == HF_OK) {
+    status = append_batch_header(&m, (uint64_t)b->root.rows, &header, error);
+  }
+  if (status == HF_OK) {
+    status = send_message(&m, &header, to, error);
+  }
+  if (status == HF_OK) {
+    *written = header.length + body_bytes(&m);
+  }
+  buf_reset(&header);
+  message_reset(&m);
+  return status;
+}
+
+hf_status ipc_write_batch(const batch_builder *b, buf *out, int fd, const char *path, uint64_t *written,
+                          hf_error *error) {
+  ipc_target to = {.out = out, .fd = fd, .path = path};
+  return ipc_write_batch_to(b, &to, written, error);
+}
