@@ -31,14 +31,13 @@ hf_status scheduler_open(const scheduler_options *options, scheduler **out, hf_e
 void scheduler_close(scheduler *s);
 
 const char *scheduler_work_dir(const scheduler *s);
-/* For a session's parsing: runs `use(context, planner)` on the calling thread with a planner's engine lent to it.
- * Its status is returned. Thread: any; waits for a free planner. */
-hf_status scheduler_with_planner(scheduler *s, hf_status (*use)(void *context, engine *planner, hf_error *error),
+/* For a session's parsing: runs `use(context, planner)` with a planner's engine, on a planning thread (its stack is large)
+ * while the caller waits. Its status is returned. Must not call the scheduler. Thread: any. */
+hf_status scheduler_with_planner(scheduler *s,
+                                 hf_status (*use)(void *context, engine *planner, hf_error *error),
                                  void *context, hf_error *error);
 /* Resolves sources for a session (schema of files). Thread: any. */
 source_catalog *scheduler_sources(scheduler *s);
-/* Opens the slot's instance and a planner's in the background. */
-void scheduler_warm(scheduler *s);
 
 /* ------------------------------------------------------------------- jobs */
 
@@ -48,6 +47,9 @@ typedef struct job_settings {
   size_t n_engine;
   uint64_t sink_budget_bytes, batch_bytes, block_bytes, ordered_below_bytes;
 } job_settings;
+
+/* Opens a slot's instance and a planner's for these settings in the background. */
+void scheduler_warm(scheduler *s, const job_settings *settings);
 
 typedef struct job_request {
   uuid session;
@@ -67,7 +69,7 @@ typedef struct job_result {
   const char *dir; /* attempt directory, in `memory` */
   schema columns;  /* user names, in `memory` */
   bool ordered;
-  arena *memory;   /* owned by the receiver */
+  arena *memory; /* owned by the receiver */
 } job_result;
 
 /*
@@ -78,10 +80,11 @@ typedef struct job_result {
 hf_status scheduler_run(scheduler *s, const job_request *request, const job_watch *watch, job_result *out,
                         hf_profile *profile, hf_error *error);
 /* Lets a result go: its files are deleted unless they are pinned. Thread: any; does not wait. */
-void scheduler_release_result(scheduler *s, job_id job);
+void scheduler_release_result(scheduler *s, job_id id);
 
 /* Columns of the relation; claims, waits for and runs nothing. Memory in `a`. */
-hf_status scheduler_describe(scheduler *s, const job_request *request, arena *a, schema *out, hf_error *error);
+hf_status scheduler_describe(scheduler *s, const job_request *request, arena *a, schema *out,
+                             hf_error *error);
 /* The text of EXPLAIN, owned by the caller (mem_free). Claims, waits for and runs nothing. */
 hf_status scheduler_explain(scheduler *s, const job_request *request, char **out, hf_error *error);
 
@@ -99,12 +102,13 @@ void scheduler_storage(scheduler *s, const uuid *key, hf_storage *out);
 typedef struct hold_row {
   hf_storage storage;
   uuid session;
-  const char *name; /* or NULL */
+  const char *name;                                      /* or NULL */
   uint64_t declared_us, last_read_us, cost_us, saved_us; /* saved: hits × cost */
   const char *last_drop;
 } hold_row;
 /* Calls `each` on the scheduler's thread for each hold of the session (NULL: all); must not call the scheduler. */
-void scheduler_list_holds(scheduler *s, const uuid *session, void (*each)(void *context, const hold_row *row), void *context);
+void scheduler_list_holds(scheduler *s, const uuid *session, void (*each)(void *context, const hold_row *row),
+                          void *context);
 
 /* Cancels the session's jobs, removes its holds with their files; waits until that is done. */
 void scheduler_remove_session(scheduler *s, const uuid *session);

@@ -157,10 +157,15 @@ void session_release(session *s) {
 /* -------------------------------------------------------------------- looks */
 
 void session_warm(session *s) {
-  if (session_enter(s, NULL) == HF_OK) {
-    scheduler_warm(runtime_scheduler(s->runtime));
+  arena *a = arena_new();
+  job_settings settings;
+  if (a != NULL && session_enter(s, NULL) == HF_OK) {
+    if (settings_for_job(s, a, &settings, NULL) == HF_OK) {
+      scheduler_warm(runtime_scheduler(s->runtime), &settings);
+    }
     session_leave(s, HF_OK);
   }
+  arena_free(a);
 }
 
 const char *session_work_dir(const session *s) {

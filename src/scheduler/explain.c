@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Describing and explaining: a relation is planned as far as its columns or its
+ * text need, on a planning thread. Held results are looked at, never claimed,
+ * waited for or computed: what is not there is planned as if it were.
+ * Threads: door functions any; the rest a planning thread, but for look_handle (the scheduler's).
+ */
+#include "scheduler/scheduler_internal.h"
+
+#include <string.h>
+
+enum {
+  DEEPEST_FILL = 20,      /* misses below misses whose plans are shown */
+  ROWS_OF_A_MISS = 100000 /* what the planner is told of a result that is not there */
+};
+
+/* ----------------------------------------------------------------- looking */
+
+typedef struct look_call {
+  call base;
+  planning *p;
+  hf_status status;
+  hf_error error;
+} look_call;
+
+static void look_handle(scheduler *s, message *m) {
+  look_call *c = (look_call *)m;
+  held_need *need = NULL;
+  LL_FOREACH(c->p->needs, need) {
+    if (c->status == HF_OK && need->state == NEED_NEW) {
+      c->status = held_look(s, &c->p->session, need, c->p->lasting, &c->error);
+      need->info.rows = need->is_miss ? ROWS_OF_A_MISS : need->info.rows;
+    }
+  }
+  call_finish(&c->base);
+}
+
+static hf_status look(scheduler *s, planning *p, hf_error *error) {
+  look_call c = {.p = p};
+  call_init(&c.base, look_handle);
+  if (!call_run(s, &s->events, &c.base)) {
+    c.status = error_set(&c.error, HF_E_SESSION_CLOSED, "the engine is closed");
+  }
+  call_reset(&c.base);
+  if (c.status != HF_OK) {
+    error_move(error, &c.error);
+  }
+  return c.status;
+}
+
+/* Lowers with the answers of looks. `p` is zeroed; the caller resets it in any case. */
+static hf_status lower_by_looks(scheduler *s, planning *p, const job_request *request, hf_error *error) {
+  p->session = request->session;
+  p->relation = request->relation;
+  p->settings = &request->settings;
+  HF_TRY(planning_begin(p, error));
+  do {
+    HF_TRY(planning_lower(s, p, error));
+    if (p->needs_held) {
+      HF_TRY(look(s, p, error));
+    }
+  } while (p->needs_held);
+  p->ordered = p->query.ordered || planning_input_bytes(p) < p->settings->ordered_below_bytes;
+  return HF_OK;
+}
+
+/* -------------------------------------------------------------------- text */
+
+static void put_count(buf *out, uint64_t count) {
+  if (count >= 1000) {
+    put_count(out, count / 1000);
+    buf_printf(out, ",%03u", (unsigned)(count % 1000));
+  } else {
+    buf_printf(out, "%u", (unsigned)count);
+  }
+}
+
+static void put_bytes(buf *out, uint64_t bytes) {
+  static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+  double value = (double)bytes;
+  size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < sizeof units / sizeof units[0]) {
+    value /= 1000;
+    unit++;
+  }
+  buf_printf(out, unit > 0 && value < 9.95 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void put_indent(buf *out, unsigned depth) {
+  for (unsigned i = 0; i < depth; i++) {
+    buf_text(out, "  ");
+  }
+}
+
+static void put_text_indented(buf *out, const char *text, unsigned depth) {
+  for (; *text != '\0'; text++) {
+    buf_char(out, *text);
+    if (*text == '\n') {
+      put_indent(out, depth);
+    }
+  }
+}
+
+static void put_sql(buf *out, const lowered *query, unsigned depth) {
+  put_indent(out, depth);
+  buf_text(out, "SQL: ");
+  for (size_t i = 0; i < query->n_pieces; i++) {
+    if (query->pieces[i].text == NULL) {
+      buf_printf(out, "[input %u]", query->pieces[i].input);
+    } else {
+      put_text_indented(out, query->pieces[i].text, depth + 1);
+    }
+  }
+  buf_char(out, '\n');
+}
+
+static const char *name_of(const held_need *need) {
+  return need->name != NULL ? need->name : need->key.text;
+}
+
+/* read_parquet 3 files, 3,000,000 rows (exact), 64 MB */
+static void put_source(buf *out, const lower_input *input) {
+  const char *reader = strstr(source_reader_text(input->source), "read_");
+  size_t n_files = source_n_files(input->source);
+  buf_append(out, reader == NULL ? "files" : reader, reader == NULL ? 5 : strcspn(reader, "("));
+  buf_char(out, ' ');
+  put_count(out, n_files);
+  buf_text(out, n_files == 1 ? " file, " : " files, ");
+  put_count(out, input->rows);
+  buf_text(out, input->rows_exact ? " rows (exact), " : " rows (estimated), ");
+  put_bytes(out, source_bytes(input->source));
+}
+
+static void put_held(buf *out, const held_need *need) {
+  if (need->is_miss) {
+    buf_printf(out, "CachedRead [miss → materialise] %s", name_of(need));
+    return;
+  }
+  buf_printf(out, "CachedRead [hit, generation %llu] %s ", (unsigned long long)need->info.generation,
+             name_of(need));
+  put_count(out, need->info.rows);
+  buf_text(out, " rows, ");
+  put_bytes(out, need->bytes);
+  buf_text(out, need->info.ordered ? ", ordered" : "");
+}
+
+static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error);
+
+/* What the fill of a miss would run. */
+static hf_status put_fill(scheduler *s, const planning *p, const held_need *need, unsigned depth, buf *out,
+                          hf_error *error) {
+  if (depth >= DEEPEST_FILL) {
+    put_indent(out, depth);
+    buf_text(out, "…\n");
+    return HF_OK;
+  }
+  job_request request = {
+      .session = p->session, .relation = relation_look(need->node).input, .settings = *p->settings};
+  planning fill = {0};
+  hf_status status = lower_by_looks(s, &fill, &request, error);
+  if (status == HF_OK) {
+    status = put_query(s, &fill, depth, out, error);
+  }
+  planning_reset(&fill);
+  return status;
+}
+
+static hf_status put_input(scheduler *s, const planning *p, size_t at, unsigned depth, buf *out,
+                           hf_error *error) {
+  const lower_input *input = &p->query.inputs[at];
+  put_indent(out, depth);
+  buf_printf(out, "input %zu: ", at);
+  if (input->kind == LOWER_INPUT_SOURCE) {
+    put_source(out, input);
+  } else if (input->kind == LOWER_INPUT_LOCAL) {
+    buf_text(out, "client data, ");
+    put_count(out, input->rows);
+    buf_text(out, " rows");
+  } else {
+    uuid key = relation_look(input->cache_node).cache_id;
+    const held_need *need = planning_need(p, &key);
+    put_held(out, need);
+    buf_char(out, '\n');
+    return need->is_miss ? put_fill(s, p, need, depth + 1, out, error) : HF_OK;
+  }
+  buf_char(out, '\n');
+  return HF_OK;
+}
+
+/* Where the stage runs, its SQL, its inputs, and what is computed inline. */
+static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error) {
+  put_indent(out, depth);
+  buf_printf(out, "stage 1: one task (fits one slot), %s\n", p->ordered ? "ordered" : "not ordered");
+  put_sql(out, &p->query, depth + 1);
+  for (size_t i = 0; i < p->query.n_inputs; i++) {
+    HF_TRY(put_input(s, p, i, depth + 1, out, error));
+  }
+  const held_need *need = NULL;
+  LL_FOREACH(p->needs, need) {
+    if (need->is_released) {
+      put_indent(out, depth + 1);
+      buf_printf(out, "Inline [released] %s\n", name_of(need));
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status put_engine_plan(scheduler *s, planning *p, buf *out, hf_error *error) {
+  const char *sql = NULL, *text = NULL;
+  engine_scan *scans = NULL;
+  HF_TRY(plan_text_for_planner(&p->query, p->memory, &sql, &scans, error));
+  planner *lent = NULL;
+  HF_TRY(planner_borrow(s, p->settings, p, &lent, error));
+  engine_set_scans(planner_engine(lent), scans, p->query.n_inputs);
+  hf_status status = engine_explain(planner_engine(lent), sql, p->memory, &text, error);
+  engine_set_scans(planner_engine(lent), NULL, 0); /* they are borrowed from this plan's memory */
+  planner_return(s, lent);
+  HF_TRY(status);
+  buf_text(out, text);
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------- calls */
+
+typedef struct look_at_call {
+  call base;
+  const job_request *request;
+  arena *a;    /* describe: of the columns */
+  schema *out; /* describe */
+  char **text; /* explain */
+  hf_status status;
+  hf_error error;
+} look_at_call;
+
+static hf_status describe(scheduler *s, const look_at_call *c, planning *p, hf_error *error) {
+  planner *lent = NULL;
+  HF_TRY(lower_by_looks(s, p, c->request, error));
+  HF_TRY(planner_borrow(s, p->settings, p, &lent, error));
+  hf_status status = plan_describe(planner_engine(lent), &p->query, p->memory, &p->columns, error);
+  planner_return(s, lent);
+  HF_TRY(status);
+  return schema_copy(&p->columns, c->a, c->out, error);
+}
+
+static void describe_handle(scheduler *s, message *m) {
+  look_at_call *c = (look_at_call *)m;
+  planning p = {0};
+  c->status = describe(s, c, &p, &c->error);
+  planning_reset(&p);
+  call_finish(&c->base);
+}
+
+static hf_status explain(scheduler *s, const look_at_call *c, planning *p, buf *out, hf_error *error) {
+  HF_TRY(lower_by_looks(s, p, c->request, error));
+  buf_text(out, "== Holdfast plan ==\n");
+  HF_TRY(put_query(s, p, 0, out, error));
+  buf_text(out, "\n== DuckDB plan ==\n");
+  HF_TRY(put_engine_plan(s, p, out, error));
+  *c->text = buf_take(out);
+  return *c->text != NULL ? HF_OK : error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an explanation");
+}
+
+static void explain_handle(scheduler *s, message *m) {
+  look_at_call *c = (look_at_call *)m;
+  planning p = {0};
+  buf out = {0};
+  c->status = explain(s, c, &p, &out, &c->error);
+  buf_reset(&out);
+  planning_reset(&p);
+  call_finish(&c->base);
+}
+
+static hf_status run_on_planner(scheduler *s, look_at_call *c, hf_error *error) {
+  if (!call_run(s, &s->plans, &c->base)) {
+    c->status = error_set(&c->error, HF_E_SESSION_CLOSED, "the engine is closed");
+  }
+  call_reset(&c->base);
+  if (c->status != HF_OK) {
+    error_move(error, &c->error);
+  }
+  return c->status;
+}
+
+hf_status scheduler_describe(scheduler *s, const job_request *request, arena *a, schema *out,
+                             hf_error *error) {
+  look_at_call c = {.request = request, .a = a, .out = out};
+  call_init(&c.base, describe_handle);
+  return run_on_planner(s, &c, error);
+}
+
+hf_status scheduler_explain(scheduler *s, const job_request *request, char **out, hf_error *error) {
+  look_at_call c = {.request = request, .text = out};
+  call_init(&c.base, explain_handle);
+  return run_on_planner(s, &c, error);
+}

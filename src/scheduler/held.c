@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two-job split: what a job asks the registry, how it waits, and how a fill
+ * settles its claim. A held result that is not there is computed by a job of its
+ * own whose relation is the cache node's input; whoever wants it, its starter
+ * too, is a waiter and holds neither slot nor thread.
+ * Thread: the scheduler's.
+ */
+#include "scheduler/scheduler_internal.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------- answers */
+
+static void say_inline(job *j, held_need *need, const char *why) {
+  need->state = NEED_ANSWERED;
+  need->info = (held_info){.answer = HELD_INLINE};
+  j->profile.held_inline += need->is_inlined ? 0 : 1;
+  need->is_inlined = true;
+  if (why != NULL) {
+    need->stays_inline = true;
+    snprintf(j->profile.warning, sizeof j->profile.warning, "computed inline, not held: %s", why);
+  }
+}
+
+/* Copies what planning and launching need of an entry. */
+static hf_status copy_entry(const entry_view *view, held_need *need, arena *a, hf_error *error) {
+  const entry_output *output = &view->output;
+  entry_location *locations = arena_array(a, output->n_locations, sizeof *locations);
+  if (locations == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
+  }
+  memcpy(locations, output->locations, output->n_locations * sizeof *locations);
+  held_info info = {.answer = HELD_READ,
+                    .rows = output->rows,
+                    .ordered = output->ordered,
+                    .indeterminate = output->indeterminate,
+                    .generation = view->generation};
+  HF_TRY(schema_copy(&output->columns, a, &info.columns, error));
+  need->info = info;
+  need->bytes = output->bytes;
+  need->locations = locations;
+  need->n_locations = output->n_locations;
+  return HF_OK;
+}
+
+static hf_status say_read(scheduler *s, job *j, held_need *need, hf_error *error) {
+  entry_view view;
+  registry_lookup(s->registry, &need->key, &view);
+  HF_TRY(registry_lease_add(s->registry, &need->key, j->id, error));
+  HF_TRY(copy_entry(&view, need, j->plan.lasting, error));
+  need->state = NEED_ANSWERED;
+  if (!need->is_counted) {
+    need->is_counted = true;
+    j->profile.held_hits++;
+    registry_touch(s->registry, &need->key, clock_wall_us());
+  }
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+static hf_status check(const scheduler *s, const uuid *session, const held_need *need,
+                       const declaration **out, hf_error *error) {
+  const declaration *row = declarations_find(s->declared, &need->key);
+  if (!uuid_equal(&need->session, session) || (row != NULL && !uuid_equal(&row->session, session))) {
+    return error_set(error, HF_E_HELD_FOREIGN, "a cache node belongs to another session: %s", need->key.text);
+  }
+  if (row == NULL) {
+    return error_set(error, HF_E_HELD_FOREIGN, "a cache node was never declared in this session: %s",
+                     need->key.text);
+  }
+  if (strcmp(row->fingerprint, need->fingerprint) != 0) {
+    return error_set(error, HF_E_HELD_MISMATCH, "a cache id stands for another plan: %s", need->key.text);
+  }
+  *out = row;
+  return HF_OK;
+}
+
+/* The claim is this job's: a job of its own computes the node's input. */
+static void start_fill(scheduler *s, job *j, held_need *need) {
+  job_request request = {
+      .session = j->session, .relation = relation_look(need->node).input, .settings = j->settings};
+  job *fill = NULL;
+  job_id id = {s->next_job};
+  if (job_new(s, &request, j->owner, &fill, &need->fill_error) != HF_OK) {
+    registry_abort(s->registry, &need->key, id, HF_CLASS_RESOURCE, &s->actions);
+    return;
+  }
+  fill->is_fill = true;
+  fill->key = need->key;
+  job_raise(s, fill, JOB_EVENT_START);
+}
+
+static void wait_for(scheduler *s, held_need *need) {
+  entry_view view;
+  registry_lookup(s->registry, &need->key, &view);
+  need->state = NEED_WAITING;
+  need->fill = view.job;
+  need->is_counted = true;
+  hf_error_reset(&need->fill_error);
+}
+
+static hf_status ask(scheduler *s, job *j, held_need *need, hf_error *error) {
+  const declaration *row = NULL;
+  HF_TRY(check(s, &j->session, need, &row, error));
+  if (need->stays_inline) {
+    say_inline(j, need, NULL);
+    return HF_OK;
+  }
+  job_id fill = {s->next_job}; /* job_new gives it this id */
+  switch (registry_begin_or_wait(s->registry, &need->key, &j->session, fill, j->id, error)) {
+    case BEGIN_CLAIMED:
+      j->profile.held_fills++;
+      wait_for(s, need);
+      start_fill(s, j, need);
+      return HF_OK;
+    case BEGIN_WAITING:
+      if (!need->is_counted) {
+        j->profile.held_waits++;
+        registry_touch(s->registry, &need->key, clock_wall_us());
+      }
+      wait_for(s, need);
+      return HF_OK;
+    case BEGIN_MATERIALISED:
+      return say_read(s, j, need, error);
+    case BEGIN_RELEASED:
+      say_inline(j, need, NULL);
+      return HF_OK;
+    case BEGIN_UNAVAILABLE:
+      say_inline(j, need, "its executor is away");
+      return HF_OK;
+    default:
+      return error->code;
+  }
+}
+
+/* Goes on when nothing is waited for any more. */
+static void go_on(scheduler *s, job *j) {
+  const held_need *need = NULL;
+  LL_FOREACH(j->plan.needs, need) {
+    if (need->state != NEED_ANSWERED) {
+      return;
+    }
+  }
+  job_raise(s, j, JOB_EVENT_ANSWERED);
+}
+
+void held_ask(scheduler *s, job *j) {
+  hf_error error = {0};
+  held_need *need = NULL;
+  LL_FOREACH(j->plan.needs, need) {
+    if (need->state == NEED_NEW && ask(s, j, need, &error) != HF_OK) {
+      job_fail(s, j, &error);
+      return;
+    }
+  }
+  go_on(s, j);
+}
+
+void held_leave(scheduler *s, job *j) {
+  held_need *need = NULL;
+  LL_FOREACH(j->plan.needs, need) {
+    if (need->state == NEED_WAITING) {
+      need->state = NEED_NEW;
+      registry_leave(s->registry, &need->key, j->id, &s->actions);
+    }
+  }
+}
+
+void held_forget(scheduler *s, job *j) {
+  registry_lease_drop(s->registry, j->id, &s->actions);
+  held_need *need = NULL;
+  LL_FOREACH(j->plan.needs, need) {
+    need->state = NEED_NEW;
+  }
+}
+
+/* ---------------------------------------------------------------- settling */
+
+/* Adds the numbers of a fill to those of a job that waited for it. */
+static void add_profile(hf_profile *to, const hf_profile *fill) {
+  to->tasks_run += fill->tasks_run;
+  to->source_rows += fill->source_rows;
+  to->source_files += fill->source_files;
+  to->held_hits += fill->held_hits;
+  to->held_fills += fill->held_fills;
+  to->held_waits += fill->held_waits;
+  to->held_inline += fill->held_inline;
+  to->held_rows += fill->held_rows;
+  if (to->warning[0] == '\0') {
+    memcpy(to->warning, fill->warning, sizeof to->warning);
+  }
+}
+
+static void tell_waiters(scheduler *s, const job *fill) {
+  job *j = NULL, *next = NULL;
+  HASH_ITER(hh, s->jobs, j, next) {
+    held_need *need = planning_need(&j->plan, &fill->key);
+    if (j->state == JOB_WAITING && need != NULL && need->state == NEED_WAITING &&
+        need->fill.value == fill->id.value) {
+      add_profile(&j->profile, &fill->profile);
+      error_copy(&need->fill_error, &fill->error);
+    }
+  }
+}
+
+void held_settle(scheduler *s, job *fill) {
+  tell_waiters(s, fill);
+  if (fill->state != JOB_SUCCEEDED) {
+    registry_abort(s->registry, &fill->key, fill->id, fill->error.error_class, &s->actions);
+    return;
+  }
+  entry_location at = {.job = fill->id, .stage = fill->stage, .task = {1}, .attempt = fill->attempt};
+  snprintf(at.executor, sizeof at.executor, "%s", executor_id(s->executor));
+  entry_output output = {.columns = fill->plan.columns,
+                         .rows = fill->rows,
+                         .bytes = fill->bytes,
+                         .ordered = fill->plan.ordered,
+                         .indeterminate = fill->plan.traits.indeterminate,
+                         .locations = &at,
+                         .n_locations = 1,
+                         .cost_us = clock_monotonic_us() - fill->started_us};
+  if (registry_complete(s->registry, &fill->key, fill->id, &output, &s->actions) == COMPLETE_REFUSED) {
+    registry_abort(s->registry, &fill->key, fill->id, HF_CLASS_RETRYABLE, &s->actions);
+  }
+}
+
+/* ------------------------------------------------------------- the actions */
+
+static void on_inline(scheduler *s, job *j, held_need *need) {
+  say_inline(j, need, need->fill_error.message == NULL ? "its fill failed" : need->fill_error.message);
+  go_on(s, j);
+}
+
+static void wake(scheduler *s, const registry_action *action) {
+  job *j = job_find(s, action->job);
+  held_need *need = j == NULL || j->state != JOB_WAITING ? NULL : planning_need(&j->plan, &action->key);
+  if (need == NULL || need->state != NEED_WAITING) {
+    return; /* it has left */
+  }
+  hf_error error = {0};
+  need->state = NEED_NEW;
+  if (action->kind == REGISTRY_INLINE) {
+    on_inline(s, j, need);
+  } else if (action->kind == REGISTRY_FAIL_WAITER) {
+    job_fail(s, j, &need->fill_error);
+  } else if (ask(s, j, need, &error) != HF_OK) {
+    job_fail(s, j, &error);
+  } else {
+    go_on(s, j);
+  }
+}
+
+void held_perform(scheduler *s, const registry_action *action) {
+  job *fill = NULL;
+  switch (action->kind) {
+    case REGISTRY_WAKE:
+    case REGISTRY_FAIL_WAITER:
+    case REGISTRY_INLINE:
+      wake(s, action);
+      break;
+    case REGISTRY_UNPIN:
+      clean_stage(s, &action->session, action->job, action->stage);
+      break;
+    case REGISTRY_CANCEL_JOB:
+      fill = job_find(s, action->job);
+      if (fill != NULL) {
+        job_cancel(s, fill, HF_E_CANCELLED);
+      }
+      break;
+  }
+}
+
+/* ------------------------------------------------------------------- looks */
+
+hf_status held_look(scheduler *s, const uuid *session, held_need *need, arena *a, hf_error *error) {
+  const declaration *row = NULL;
+  HF_TRY(check(s, session, need, &row, error));
+  need->state = NEED_ANSWERED;
+  if (row->name != NULL && (need->name = arena_strdup(a, row->name)) == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
+  }
+  need->is_released = row->released;
+  if (row->released) {
+    need->info = (held_info){.answer = HELD_INLINE};
+    return HF_OK;
+  }
+  entry_view view;
+  if (registry_lookup(s->registry, &need->key, &view) == ENTRY_MATERIALISED) {
+    return copy_entry(&view, need, a, error);
+  }
+  need->is_miss = true;
+  need->info = (held_info){.answer = HELD_READ, .generation = view.generation};
+  return schema_copy(&row->columns, a, &need->info.columns, error);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Holding as users see it: declare, unpersist, refresh, storage, listing, and the
+ * end of a session. Each is a call to the scheduler's thread.
+ * Threads: door functions any, handlers the scheduler's.
+ */
+#include "scheduler/scheduler_internal.h"
+
+#include <stdio.h>
+
+/* ----------------------------------------------------------------- declare */
+
+typedef struct declare_call {
+  call base;
+  const declaration *row;
+  hf_status status;
+  hf_error error;
+} declare_call;
+
+static void declare_handle(scheduler *s, message *m) {
+  declare_call *c = (declare_call *)m;
+  owner *of = owner_need(s, &c->row->session, &c->error);
+  c->status = of == NULL ? c->error.code : declarations_add(s->declared, c->row, &c->error);
+  call_finish(&c->base);
+}
+
+hf_status scheduler_declare(scheduler *s, const declaration *row, hf_error *error) {
+  declare_call c = {.row = row};
+  call_init(&c.base, declare_handle);
+  if (!call_run(s, &s->events, &c.base)) {
+    c.status = error_set(&c.error, HF_E_SESSION_CLOSED, "the engine is closed");
+  }
+  call_reset(&c.base);
+  if (c.status != HF_OK) {
+    error_move(error, &c.error);
+  }
+  return c.status;
+}
+
+/* -------------------------------------------------------- unpersist, refresh */
+
+typedef struct key_call {
+  call base;
+  const uuid *key;
+  bool is_blocking;
+} key_call;
+
+static void unpersist_handle(scheduler *s, message *m) {
+  key_call *c = (key_call *)m;
+  declarations_release(s->declared, c->key);
+  registry_invalidate(s->registry, c->key, "unpersist", &s->actions);
+  scheduler_settle(s); /* its files are queued to go */
+  if (c->is_blocking) {
+    clean_then_finish(s, &c->base);
+  } else {
+    call_finish(&c->base);
+  }
+}
+
+void scheduler_unpersist(scheduler *s, const uuid *key, bool blocking) {
+  key_call c = {.key = key, .is_blocking = blocking};
+  call_init(&c.base, unpersist_handle);
+  call_run(s, &s->events, &c.base);
+  call_reset(&c.base);
+}
+
+static void refresh_handle(scheduler *s, message *m) {
+  key_call *c = (key_call *)m;
+  registry_invalidate(s->registry, c->key, "refresh", &s->actions);
+  call_finish(&c->base);
+}
+
+void scheduler_refresh(scheduler *s, const uuid *key) {
+  key_call c = {.key = key};
+  call_init(&c.base, refresh_handle);
+  call_run(s, &s->events, &c.base);
+  call_reset(&c.base);
+}
+
+/* ------------------------------------------------------------------ storage */
+
+static hf_hold_state state_of(const declaration *row, entry_state state) {
+  static const hf_hold_state states[] = {[ENTRY_ABSENT] = HF_HOLD_DECLARED,
+                                         [ENTRY_PENDING] = HF_HOLD_PENDING,
+                                         [ENTRY_MATERIALISED] = HF_HOLD_MATERIALISED,
+                                         [ENTRY_UNAVAILABLE] = HF_HOLD_UNAVAILABLE};
+  return row->released ? HF_HOLD_RELEASED : states[state];
+}
+
+static void fill_storage(const declaration *row, const entry_view *view, hf_storage *out) {
+  *out = (hf_storage){.state = state_of(row, view->state),
+                      .rows = view->output.rows,
+                      .bytes = view->output.bytes,
+                      .hits = view->hits,
+                      .generation = view->generation,
+                      .indeterminate = view->output.indeterminate};
+  snprintf(out->level, sizeof out->level, "%s", row->level);
+  snprintf(out->cache_id, sizeof out->cache_id, "%s", row->key.text);
+}
+
+typedef struct storage_call {
+  call base;
+  const uuid *key;
+  hf_storage *out;
+} storage_call;
+
+static void storage_handle(scheduler *s, message *m) {
+  storage_call *c = (storage_call *)m;
+  const declaration *row = declarations_find(s->declared, c->key);
+  if (row != NULL) {
+    entry_view view;
+    registry_lookup(s->registry, c->key, &view);
+    fill_storage(row, &view, c->out);
+  }
+  call_finish(&c->base);
+}
+
+void scheduler_storage(scheduler *s, const uuid *key, hf_storage *out) {
+  *out = (hf_storage){.state = HF_HOLD_NOT_DECLARED};
+  storage_call c = {.key = key, .out = out};
+  call_init(&c.base, storage_handle);
+  call_run(s, &s->events, &c.base);
+  call_reset(&c.base);
+}
+
+/* ------------------------------------------------------------------ listing */
+
+typedef struct list_call {
+  call base;
+  scheduler *scheduler;
+  const uuid *session;
+  void (*each)(void *context, const hold_row *row);
+  void *context;
+} list_call;
+
+static bool list_one(void *context, const declaration *row) {
+  const list_call *c = context;
+  entry_view view;
+  registry_lookup(c->scheduler->registry, &row->key, &view);
+  hold_row out = {.session = row->session,
+                  .name = row->name,
+                  .declared_us = row->declared_us,
+                  .last_read_us = view.last_read_us,
+                  .cost_us = view.output.cost_us,
+                  .saved_us = view.hits * view.output.cost_us,
+                  .last_drop = view.last_drop};
+  fill_storage(row, &view, &out.storage);
+  c->each(c->context, &out);
+  return true;
+}
+
+static void list_handle(scheduler *s, message *m) {
+  list_call *c = (list_call *)m;
+  declarations_each(s->declared, c->session, list_one, c);
+  call_finish(&c->base);
+}
+
+void scheduler_list_holds(scheduler *s, const uuid *session, void (*each)(void *context, const hold_row *row),
+                          void *context) {
+  list_call c = {.scheduler = s, .session = session, .each = each, .context = context};
+  call_init(&c.base, list_handle);
+  call_run(s, &s->events, &c.base);
+  call_reset(&c.base);
+}
+
+/* ----------------------------------------------------------- end of a session */
+
+typedef struct remove_call {
+  call base;
+  const uuid *session;
+} remove_call;
+
+static void remove_handle(scheduler *s, message *m) {
+  remove_call *c = (remove_call *)m;
+  owner *of = owner_find(s, c->session);
+  if (of == NULL || of->removal != NULL) {
+    clean_session(s, c->session);
+    clean_then_finish(s, &c->base);
+    return;
+  }
+  of->removal = &c->base; /* owners_settle goes on when its jobs are over */
+  job *j = NULL, *next = NULL;
+  HASH_ITER(hh, s->jobs, j, next) {
+    if (j->owner == of && !job_is_over(j->state)) {
+      job_cancel(s, j, HF_E_SESSION_CLOSED);
+    }
+  }
+}
+
+void scheduler_remove_session(scheduler *s, const uuid *session) {
+  remove_call c = {.session = session};
+  call_init(&c.base, remove_handle);
+  call_run(s, &s->events, &c.base);
+  call_reset(&c.base);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A planning step: lower the relation with what is known, resolve the sources
+ * that are not, and either name the held results that must be known first, or
+ * bind the query and encode its stage. The step runs on a planning thread; what
+ * comes of it goes back to the scheduler's as a message. Answers about held
+ * results are filled in there, between steps (held.c).
+ * Threads: planning_begin, _reset and _post the scheduler's, the rest a planning thread; explain.c runs it all on one.
+ */
+#include "scheduler/scheduler_internal.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+hf_status planning_begin(planning *p, hf_error *error) {
+  p->lasting = arena_new();
+  p->memory = arena_new();
+  if (p->lasting == NULL || p->memory == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
+  }
+  return HF_OK;
+}
+
+void planning_reset(planning *p) {
+  for (known_source *known = p->sources; known != NULL; known = known->next) {
+    source_release(known->source);
+  }
+  for (held_need *need = p->needs; need != NULL; need = need->next) {
+    hf_error_reset(&need->fill_error);
+  }
+  p->sources = NULL;
+  p->needs = NULL;
+  buf_reset(&p->plan_bytes);
+  hf_error_reset(&p->error);
+  arena_free(p->memory);
+  arena_free(p->lasting);
+  p->memory = p->lasting = NULL;
+}
+
+/* ----------------------------------------------------------------- sources */
+
+static bool requests_are_equal(const source_request *a, const source_request *b) {
+  if (a == b) {
+    return true;
+  }
+  if (a->format != b->format || a->n_paths != b->n_paths || a->n_options != b->n_options) {
+    return false;
+  }
+  for (size_t i = 0; i < a->n_paths; i++) {
+    if (strcmp(a->paths[i], b->paths[i]) != 0) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < a->n_options; i++) {
+    if (strcmp(a->options[i].name, b->options[i].name) != 0 ||
+        strcmp(a->options[i].value_sql, b->options[i].value_sql) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static source *source_of(void *context, const source_request *request) {
+  const planning *p = context;
+  for (const known_source *known = p->sources; known != NULL; known = known->next) {
+    if (requests_are_equal(known->request, request)) {
+      return known->source;
+    }
+  }
+  return NULL;
+}
+
+static hf_status source_learn(scheduler *s, planning *p, const source_request *request, hf_error *error) {
+  if (source_of(p, request) != NULL) {
+    return HF_OK; /* named twice */
+  }
+  known_source *known = arena_alloc(p->lasting, sizeof *known);
+  if (known == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
+  }
+  HF_TRY(source_resolve(s->sources, request, &known->source, error));
+  known->request = request;
+  LL_PREPEND(p->sources, known);
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------- held results */
+
+held_need *planning_need(const planning *p, const uuid *key) {
+  held_need *need = NULL;
+  LL_FOREACH(p->needs, need) {
+    if (uuid_equal(&need->key, key)) {
+      return need;
+    }
+  }
+  return NULL;
+}
+
+/* Tells whether the node is what the need is about: the same input under the same id. */
+static bool need_is_of(const held_need *need, const relation *node) {
+  if (need->node == node) {
+    return true;
+  }
+  char fingerprint[33];
+  relation_fingerprint(relation_look(node).input, fingerprint);
+  return strcmp(fingerprint, need->fingerprint) == 0;
+}
+
+static void held_of(void *context, const relation *cache_node, held_info *out) {
+  const planning *p = context;
+  relation_view view = relation_look(cache_node);
+  const held_need *need = planning_need(p, &view.cache_id);
+  *out = (held_info){.answer = HELD_UNKNOWN};
+  if (need != NULL && need->state == NEED_ANSWERED && need_is_of(need, cache_node)) {
+    *out = need->info;
+  }
+}
+
+static hf_status need_add(planning *p, const relation *node, hf_error *error) {
+  relation_view view = relation_look(node);
+  held_need *need = planning_need(p, &view.cache_id);
+  if (need != NULL && need->state == NEED_NEW && need_is_of(need, node)) {
+    return HF_OK; /* named twice */
+  }
+  if (need != NULL) {
+    return error_set(error, HF_E_HELD_MISMATCH, "a cache id stands for two plans in one query: %s",
+                     view.cache_id.text);
+  }
+  need = arena_alloc(p->lasting, sizeof *need);
+  if (need == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
+  }
+  need->node = node;
+  need->key = view.cache_id;
+  need->session = view.session;
+  relation_fingerprint(view.input, need->fingerprint);
+  LL_APPEND(p->needs, need);
+  return HF_OK;
+}
+
+/* ---------------------------------------------------------------- lowering */
+
+hf_status planning_lower(scheduler *s, planning *p, hf_error *error) {
+  lower_knowledge knowledge = {.held = held_of, .source_of = source_of, .context = p};
+  for (;;) {
+    memset(&p->query, 0, sizeof p->query);
+    HF_TRY(plan_lower(p->relation, &knowledge, p->memory, &p->query, error));
+    if (p->query.n_needed_sources == 0) {
+      break;
+    }
+    const known_source *before = p->sources;
+    for (size_t i = 0; i < p->query.n_needed_sources; i++) {
+      HF_TRY(source_learn(s, p, p->query.needed_sources[i], error));
+    }
+    if (p->sources == before) {
+      return error_set(error, HF_E_INTERNAL, "lowering asks for sources that are known");
+    }
+  }
+  p->needs_held = p->query.n_needed_held > 0;
+  for (size_t i = 0; i < p->query.n_needed_held; i++) {
+    HF_TRY(need_add(p, p->query.needed_held[i], error));
+  }
+  return HF_OK;
+}
+
+/* Client data: its rows are known, its bytes are not. */
+static uint64_t estimate_bytes(const lower_input *input) {
+  uint64_t width = 8 * (uint64_t)input->columns.n_columns;
+  return width != 0 && input->rows > UINT64_MAX / width ? UINT64_MAX : input->rows * width;
+}
+
+uint64_t planning_input_bytes(const planning *p) {
+  uint64_t total = 0;
+  for (size_t i = 0; i < p->query.n_inputs; i++) {
+    const lower_input *input = &p->query.inputs[i];
+    uint64_t bytes = 0;
+    if (input->kind == LOWER_INPUT_SOURCE) {
+      bytes = source_bytes(input->source);
+    } else if (input->kind == LOWER_INPUT_LOCAL) {
+      bytes = estimate_bytes(input);
+    } else {
+      uuid key = relation_look(input->cache_node).cache_id;
+      const held_need *need = planning_need(p, &key);
+      bytes = need == NULL ? 0 : need->bytes;
+    }
+    total = bytes > UINT64_MAX - total ? UINT64_MAX : total + bytes;
+  }
+  return total;
+}
+
+/* -------------------------------------------------------------------- steps */
+
+static hf_status bind(scheduler *s, planning *p, hf_error *error) {
+  planner *lent = NULL;
+  HF_TRY(planner_borrow(s, p->settings, p, &lent, error));
+  hf_status status = plan_describe(planner_engine(lent), &p->query, p->memory, &p->columns, error);
+  if (status == HF_OK && p->wants_traits) {
+    status = plan_traits_of(planner_engine(lent), &p->query, p->memory, &p->traits, error);
+  }
+  planner_return(s, lent);
+  return status;
+}
+
+static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
+  arena_free(p->memory);
+  p->memory = arena_new();
+  buf_reset(&p->plan_bytes);
+  if (p->memory == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
+  }
+  HF_TRY(planning_lower(s, p, error));
+  if (p->needs_held) {
+    return HF_OK;
+  }
+  HF_TRY(bind(s, p, error));
+  p->ordered = p->query.ordered || planning_input_bytes(p) < p->settings->ordered_below_bytes;
+  return launch_prepare(s, p, error);
+}
+
+static void step_handle(scheduler *s, message *m) {
+  planning *p = (planning *)m;
+  uint64_t started = clock_monotonic_us();
+  hf_error_reset(&p->error);
+  p->status = step_try(s, p, &p->error);
+  p->planning_us += clock_monotonic_us() - started;
+  p->step.handle = p->done;
+  event_queue_post(&s->events, &p->step.item); /* open: closing waits for every job */
+}
+
+void planning_post(scheduler *s, planning *p, void (*done)(scheduler *s, message *m)) {
+  p->step.handle = step_handle;
+  p->done = done;
+  event_queue_post(&s->plans, &p->step.item);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the scheduler's files share: its struct, jobs, messages. Not a door.
+ * Thread: fields belong to the scheduler's thread unless a comment says otherwise.
+ */
+#ifndef HF_SCHEDULER_SCHEDULER_INTERNAL_H
+#define HF_SCHEDULER_SCHEDULER_INTERNAL_H
+
+#include "scheduler/machine.h"
+#include "scheduler/scheduler.h"
+
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <stdatomic.h>
+
+#define uthash_malloc(bytes) mem_alloc(bytes)
+#define uthash_free(block, bytes) mem_free(block)
+#define HASH_NONFATAL_OOM 1 /* a failed add leaves hh.tbl NULL */
+#include <uthash.h>
+#include <utlist.h>
+
+enum { REPLANS_AT_MOST = 3 }; /* times that a job plans again after a held block was lost */
+
+/* --------------------------------------------------------------- messages */
+
+/* Something to do on the thread of a queue: the scheduler's, a planning thread or the cleaner. */
+typedef struct message {
+  queue_item item;
+  void (*handle)(scheduler *s, struct message *m);
+} message;
+
+/* A message whose sender waits for its answer. */
+typedef struct call {
+  message base;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool done; /* guarded by lock */
+} call;
+
+void call_init(call *c, void (*handle)(scheduler *s, message *m));
+void call_reset(call *c);
+/* Posts it and waits. False when the scheduler is closed: then nothing was done. */
+bool call_run(scheduler *s, event_queue *queue, call *c);
+/* Lets the sender go; the call is not touched afterwards. Thread: any. */
+void call_finish(call *c);
+/* Count callers inside, so that closing waits for them; false: closed. Thread: any. */
+bool caller_enter(scheduler *s);
+void caller_leave(scheduler *s);
+
+/* --------------------------------------------------------------- planning */
+
+typedef struct known_source {
+  struct known_source *next;
+  const source_request *request; /* of the relation */
+  source *source;
+} known_source;
+
+typedef enum need_state {
+  NEED_NEW,     /* the registry is to be asked */
+  NEED_WAITING, /* a fill runs, this job is among its waiters */
+  NEED_ANSWERED /* `info` says what to do */
+} need_state;
+
+/* What a job knows of one cache node. */
+typedef struct held_need {
+  struct held_need *next;
+  const relation *node; /* of the job's relation */
+  uuid key, session;
+  char fingerprint[33];
+  need_state state;
+  bool is_counted;   /* in the profile, as hit, fill or wait: what it was at first */
+  bool is_inlined;   /* counted as inline */
+  bool stays_inline; /* its fill failed: not asked again by this job */
+  job_id fill;       /* WAITING: whose claim it is */
+  hf_error fill_error;
+  held_info info;
+  uint64_t bytes;
+  const entry_location *locations;
+  size_t n_locations;
+  /* for EXPLAIN */
+  bool is_miss, is_released;
+  const char *name; /* or NULL */
+} held_need;
+
+/*
+ * A relation on its way to a stage. Handed to and fro: a planning thread owns it from planning_post until its message
+ * comes back.
+ */
+typedef struct planning {
+  message step;
+  void (*done)(scheduler *s, message *m); /* on the scheduler's thread, after a step */
+  uuid session;
+  job_id job;
+  stage_id stage;           /* of the stage that this try makes */
+  const relation *relation; /* borrowed */
+  const job_settings *settings;
+  bool wants_traits;
+  known_source *sources;
+  held_need *needs; /* in the order in which planning met them */
+  arena *lasting;   /* of sources and needs */
+  arena *memory;    /* of this try's results */
+  /* results */
+  hf_status status;
+  hf_error error;
+  bool needs_held; /* some need is NEW; nothing below is filled */
+  lowered query;
+  schema columns;
+  bool ordered;
+  plan_traits traits;
+  buf plan_bytes;
+  task_spec spec;
+  uint64_t planning_us; /* of all tries */
+} planning;
+
+/* Makes the arenas. `p` is zeroed but for session, job, relation, settings. */
+hf_status planning_begin(planning *p, hf_error *error);
+void planning_reset(planning *p);
+/* Queues a step: its results are in `p` when `p->step.handle` runs on the scheduler's thread. */
+void planning_post(scheduler *s, planning *p, void (*done)(scheduler *s, message *m));
+/*
+ * Lowers as far as is known, resolving sources on the way; sets needs_held. Thread: a planning thread, which may block on
+ * I/O here.
+ */
+hf_status planning_lower(scheduler *s, planning *p, hf_error *error);
+held_need *planning_need(const planning *p, const uuid *key);
+/* Bytes of all files, held results and client data that the lowered query reads. */
+uint64_t planning_input_bytes(const planning *p);
+
+/* Encodes the stage plan and makes the spec of its task. Thread: a planning thread. */
+hf_status launch_prepare(scheduler *s, planning *p, hf_error *error);
+
+/* A planner's engine, lent. */
+typedef struct planner planner;
+hf_status planners_open(scheduler *s, unsigned n_threads, hf_error *error);
+/* Ends the threads after what is queued, closes the engines. */
+void planners_close(scheduler *s);
+/* Lends an engine with these settings (NULL: any), for `user`. Thread: a planning thread. */
+hf_status planner_borrow(scheduler *s, const job_settings *settings, const void *user, planner **out,
+                         hf_error *error);
+engine *planner_engine(planner *p);
+void planner_return(scheduler *s, planner *p);
+/* Interrupts the engine lent for `user`, if there is one. Thread: any. */
+void planner_interrupt(scheduler *s, const void *user);
+/* Opens one in the background. */
+void planners_warm(scheduler *s, const job_settings *settings);
+/* Copies what an engine's opening needs. */
+hf_status job_settings_copy(const job_settings *from, arena *a, job_settings *out, hf_error *error);
+
+/* ------------------------------------------------------------------- jobs */
+
+/* A session that has jobs or holds. */
+typedef struct owner {
+  uuid id;
+  size_t n_active; /* jobs that are not over */
+  call *removal;   /* waits for n_active 0, or NULL */
+  UT_hash_handle hh;
+} owner;
+
+/* The caller's side of scheduler_run. */
+typedef struct run run;
+
+typedef struct job {
+  job_id id;
+  uuid session;
+  owner *owner; /* NULL once over */
+  job_state state;
+  bool is_fill;
+  uuid key; /* of a fill */
+  relation *relation;
+  job_settings settings;
+  arena *memory;
+  run *run; /* who waits for it; NULL for a fill */
+  planning plan;
+  unsigned replans;
+  hf_status stop; /* it shall end, with this code; HF_OK: not */
+  stage_id stage; /* the latest; 0: none was launched */
+  stage_state stage_state;
+  task_state task_state;
+  attempt_id attempt;
+  uint64_t started_us, rows, bytes;
+  hf_profile profile;
+  hf_error error;
+  struct job *next_ended;
+  UT_hash_handle hh; /* by id */
+} job;
+
+hf_status job_new(scheduler *s, const job_request *request, owner *of, job **out, hf_error *error);
+job *job_find(const scheduler *s, job_id id);
+/* Takes one step and does what the machine says. */
+void job_raise(scheduler *s, job *j, job_event event);
+/* Fails with the error, which it takes. */
+void job_fail(scheduler *s, job *j, hf_error *error);
+/* It shall end, with CANCELLED or SESSION_CLOSED. */
+void job_cancel(scheduler *s, job *j, hf_status code);
+/* After something that ran for it has ended: ends a job that shall end. True when it did. */
+bool job_stop_now(scheduler *s, job *j);
+/* Removes the files of its stages but those that are pinned. */
+void job_clean(scheduler *s, const job *j);
+/* Frees those that ended since the last time. */
+void jobs_free_ended(scheduler *s);
+void job_free(job *j);
+
+owner *owner_find(const scheduler *s, const uuid *id);
+/* Finds or makes; NULL with an error: OUT_OF_MEMORY, SESSION_CLOSED (it is being removed). */
+owner *owner_need(scheduler *s, const uuid *id, hf_error *error);
+/* Ends removals whose jobs are all over. */
+void owners_settle(scheduler *s);
+
+/* held.c: asking for, waiting for and settling held results */
+void held_ask(scheduler *s, job *j);
+void held_leave(scheduler *s, job *j);
+/* Forgets what was known, after a block was lost. */
+void held_forget(scheduler *s, job *j);
+/* The answer of a look: nothing is claimed. Fills info, name and the miss and released marks; memory in `a`. */
+hf_status held_look(scheduler *s, const uuid *session, held_need *need, arena *a, hf_error *error);
+/* A fill is over: completes or aborts its claim. */
+void held_settle(scheduler *s, job *fill);
+/* Performs one action of the registry. */
+void held_perform(scheduler *s, const registry_action *action);
+
+/* launch.c */
+void launch_stage(scheduler *s, job *j);
+void launch_attempt(scheduler *s, job *j);
+void launch_recall(scheduler *s, const job *j);
+
+/* report.c */
+void report_receive(void *context, task_report *report); /* task_report_fn: on a slot's thread */
+/* Makes sure that a report can be received without memory. */
+hf_status report_reserve(scheduler *s, hf_error *error);
+void reports_free(scheduler *s);
+
+/* run.c */
+/* The job has ended: hands it over. */
+void run_answer(scheduler *s, run *r, job *j);
+
+/* cancel.c */
+bool cancel_is_signalled(const hf_cancel *cancel);
+
+/* cleaner.c: files are deleted on a thread of its own, in order */
+hf_status cleaner_open(scheduler *s, hf_error *error);
+void cleaner_close(scheduler *s);
+void clean_stage(scheduler *s, const uuid *session, job_id id, stage_id stage);
+void clean_session(scheduler *s, const uuid *session);
+/* Finishes the call when all that was posted before is deleted. */
+void clean_then_finish(scheduler *s, call *c);
+
+/* -------------------------------------------------------------- scheduler */
+
+typedef struct report_message report_message;
+
+struct scheduler {
+  event_queue events, plans, cleans;
+  pthread_t thread, cleaner;
+  pthread_t *planners;
+  unsigned n_planners;
+
+  executor *executor;      /* thread-safe */
+  source_catalog *sources; /* thread-safe */
+  arena *memory;           /* of the options below; immutable */
+  const char *const *allowed_dirs;
+  size_t n_allowed_dirs;
+  const char *extension_dir;
+
+  declarations *declared;
+  registry *registry;
+  registry_actions actions; /* to be performed before the next message is taken */
+  job *jobs;
+  job *ended; /* to be freed before the next message is taken */
+  owner *owners;
+  uint64_t next_job;
+  size_t n_active;
+  bool is_closing;
+  call *closing; /* waits for n_active 0 */
+
+  pthread_mutex_t callers_lock;
+  pthread_cond_t callers_left;
+  unsigned callers; /* guarded by callers_lock */
+  bool is_closed;   /* guarded by callers_lock */
+
+  pthread_mutex_t pool_lock;
+  pthread_cond_t pool_changed;
+  planner *idle, *lent; /* guarded by pool_lock; latest first */
+  unsigned n_idle;      /* guarded by pool_lock */
+  bool is_warming;      /* guarded by pool_lock */
+
+  pthread_mutex_t reports_lock;
+  report_message *spare_reports; /* guarded by reports_lock */
+};
+
+/* Does what handlers left: actions, removals, ended jobs. */
+void scheduler_settle(scheduler *s);
+
+#endif
