@@ -23,7 +23,9 @@ typedef struct relation relation;
 /* A place in SQL text that lowering replaces. */
 typedef struct sql_spot {
   size_t offset, length;       /* bytes of the text that are replaced */
+  const char *name;            /* what stands there: a name, a path, or a reader's name */
   const char *alias;           /* to add behind the replacement; NULL: one stands there already */
+  bool is_query;               /* a whole query stands here (TABLE v, DESCRIBE v): write FROM in front */
   const relation *bound;       /* a view, cached table or DataFrame; or NULL and: */
   const source_request *source;/* a file or reader call */
 } sql_spot;
@@ -65,7 +67,9 @@ typedef struct relation_names {
   relation_lookup_fn lookup;
   const char *(*name_at)(void *context, size_t i); /* known names for suggestions, NULL behind the last */
   void *context;
+  const relation *(*local)(void *context, const uuid *id); /* of relation_unpack: client data, borrowed; NULL: none */
 } relation_names;
+/* Thread: one with a stack of THREAD_PLANNING_STACK_BYTES when the text is not trusted. */
 hf_status relation_from_sql(engine *planner, const char *sql, const relation_names *names, relation **out, hf_error *error);
 hf_status relation_from_read(const source_request *request, relation **out, hf_error *error);
 hf_status relation_from_local(const uuid *id, const char *dir, const schema *columns, uint64_t rows, relation **out, hf_error *error);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What finding the names of a query shares: the walk over its tree. Thread: one at a time. */
+#ifndef HF_PLAN_NAMES_INTERNAL_H
+#define HF_PLAN_NAMES_INTERNAL_H
+
+#include "plan/relation_internal.h"
+#include "plan/tree.h"
+
+typedef struct names_walk {
+  const token_list *tokens;
+  const relation_names *names;
+  arena *arena;
+  sql_spot *spots; /* in the order found; memory: mem_* */
+  size_t n_spots, capacity;
+  hf_error *error;
+} names_walk;
+
+hf_status names_out_of_memory(const names_walk *w);
+/* Sets an error with a position (SIZE_MAX: none); returns the code. */
+hf_status names_fail(const names_walk *w, hf_status code, size_t offset, const char *what, const char *value,
+                     const char *hint);
+/* Notes a place; the same place twice is one (DuckDB copies expressions). */
+hf_status names_add_spot(names_walk *w, const sql_spot *spot);
+
+/*
+ * Deals with a table function: allowed as it is (*descend true: its arguments may hold queries), or a reader, which
+ * becomes a spot. Errors: FUNCTION_REFUSED, INVALID_ARGUMENT, UNSUPPORTED.
+ */
+hf_status names_table_function(names_walk *w, struct json_object *ref, bool *descend);
+/* Refuses functions that reach outside of the query. */
+hf_status names_scalar_function(const names_walk *w, struct json_object *function);
+
+/* Spells a constant of the tree as SQL; false when it is none. */
+bool names_constant_sql(struct json_object *expression, buf *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The relation struct, for those who make relations. Thread: immutable once made; the count is atomic. */
+#ifndef HF_PLAN_RELATION_INTERNAL_H
+#define HF_PLAN_RELATION_INTERNAL_H
+
+#include "plan/relation.h"
+#include "plan/token.h"
+
+#include <stdatomic.h>
+
+/* Views on views, caches on caches: deeper is refused. Walks of relations recurse. */
+enum { RELATION_DEEPEST = 1000 };
+
+struct relation {
+  atomic_uint references;
+  arena *arena; /* everything below */
+  relation_view view;
+  token_list tokens; /* SQL: of view.text */
+  char fingerprint[33];
+  unsigned depth; /* 1 + that of the deepest relation below */
+};
+
+/* Makes a relation of the kind, with an arena of its own. Errors: OUT_OF_MEMORY. */
+hf_status relation_new(relation_kind kind, relation **out, hf_error *error);
+/*
+ * Takes note of relations below and computes the fingerprint; the last step of making. Retains what `view` names.
+ * Errors: LIMIT, OUT_OF_MEMORY; then the caller drops the relation with relation_drop.
+ */
+hf_status relation_finish(relation *r, hf_error *error);
+/* Frees a relation that is not finished. */
+void relation_drop(relation *r);
+/* Copies a request into the arena; NULL for lack of memory. */
+const source_request *source_request_copy(const source_request *from, arena *a);
+bool source_request_equal(const source_request *a, const source_request *b);
+
+#endif
