@@ -166,12 +166,13 @@ hf_status executor_submit(executor *x, const void *plan, size_t plan_length, con
 
 /* Steps the attempt; returns it when it ended here and is the caller's now, to be reported. */
 static attempt *cancel_locked(executor *x, attempt *a, slot *of) {
-  atomic_store(&a->cancelled, true);
   unsigned actions = executor_step(a, ATTEMPT_ON_CANCEL);
   if ((actions & ATTEMPT_INTERRUPT) != 0 && of->interruptible != NULL) {
     engine_interrupt(
         of->interruptible); /* only sets a flag; under the lock the slot cannot go on to another task */
   }
+  atomic_store(&a->cancelled,
+               true); /* after the interrupt: a statement that this ends has taken the interrupt in */
   if ((actions & ATTEMPT_UNQUEUE) == 0) {
     return NULL;
   }
@@ -292,7 +293,7 @@ static void remove_empty_above(executor *x, const char *dir, int levels) {
 void executor_remove_attempt_dir(executor *x, const char *dir) {
   (void)file_remove_tree(dir,
                          NULL); /* what cannot be removed now is removed with the stage, or at the close */
-  remove_empty_above(x, dir, 3);
+  remove_empty_above(x, dir, 2);
 }
 
 void executor_remove_stage(executor *x, const uuid *session, job_id job, stage_id stage) {

@@ -131,7 +131,7 @@ void executor_report_ended(executor *x, attempt *a);
 void attempt_free(attempt *a);
 /* Makes the attempt's directory and its parents. */
 hf_status executor_make_dir(executor *x, const char *dir, hf_error *error);
-/* Removes an attempt's directory, then its stage's, job's and session's where they are empty. */
+/* Removes an attempt's directory, then its stage's and its job's where they are empty. */
 void executor_remove_attempt_dir(executor *x, const char *dir);
 
 #endif
