@@ -181,7 +181,7 @@ hf_status json_read_texts(json_view *v, const char *key, const char *const **out
 }
 
 hf_status json_read_indexes_of(json_reader *r, struct json_object *array, const char *node, size_t limit,
-                               struct tree_group_set *out) {
+                               tree_group_set *out) {
   if (!json_object_is_type(array, json_type_array)) {
     return json_read_refuse(r, TREE_REFUSED_UNREADABLE, node, "an array of numbers was expected");
   }
@@ -205,7 +205,7 @@ hf_status json_read_indexes_of(json_reader *r, struct json_object *array, const 
 hf_status json_read_indexes(json_view *v, const char *key, size_t limit, const size_t **out, size_t *n) {
   struct json_object *array = NULL;
   HF_TRY(json_read_array(v, key, &array, n));
-  struct tree_group_set set = {0, NULL};
+  tree_group_set set = {0, NULL};
   if (array != NULL) {
     HF_TRY(json_read_indexes_of(v->reader, array, v->node, limit, &set));
   }

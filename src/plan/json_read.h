@@ -8,7 +8,7 @@
 #ifndef HF_PLAN_JSON_READ_H
 #define HF_PLAN_JSON_READ_H
 
-#include "plan/tree.h"
+#include "plan/tree_plan.h"
 
 #include <json-c/json.h>
 
@@ -63,7 +63,7 @@ hf_status json_read_text_of(json_reader *r, struct json_object *value, const cha
                             size_t *length);
 /* Reads an array of numbers below `limit`. */
 hf_status json_read_indexes_of(json_reader *r, struct json_object *array, const char *node, size_t limit,
-                               struct tree_group_set *out);
+                               tree_group_set *out);
 
 /* Goes a level deeper; refuses beyond TREE_DEEPEST_LEVEL. Every success is followed by json_read_ascend. */
 hf_status json_read_descend(json_reader *r, const char *node);

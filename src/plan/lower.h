@@ -18,9 +18,9 @@ typedef enum held_answer {
 
 typedef struct held_info {
   held_answer answer;
-  schema columns;    /* READ: of the entry */
-  uint64_t rows;     /* READ: exact */
-  bool ordered;      /* READ: its blocks have an order */
+  schema columns; /* READ: of the entry */
+  uint64_t rows;  /* READ: exact */
+  bool ordered;   /* READ: its blocks have an order */
   bool indeterminate;
   uint64_t generation;
 } held_info;
@@ -44,36 +44,60 @@ typedef struct lower_input {
   uint64_t rows;
   bool rows_exact;
   bool ordered;
+  bool indeterminate; /* HELD: computing it again may give other rows */
+  const char *name;   /* as SQL text names it, for column names that DuckDB makes of text */
 } lower_input;
 
-/* SQL as a list of pieces: text, or the place of an input. */
+/*
+ * SQL as a list of pieces: text, or the place of an input. An input stands for something that can follow FROM and have
+ * an alias behind it: source_scan_sql of a SOURCE, lower_scan_sql of the others.
+ */
 typedef struct sql_piece {
   const char *text; /* NULL: an input */
   uint32_t input;
+  int64_t
+      origin; /* where the text stands in the SQL text of the relation that was lowered; -1: not in there */
 } sql_piece;
+
+typedef struct made_name {
+  const char *made, *original;
+} made_name;
 
 typedef struct lowered {
   /* needs: when either is not 0, nothing below is filled */
   size_t n_needed_sources;
   const source_request *const *needed_sources;
   size_t n_needed_held;
-  const relation *const *needed_held; /* cache nodes, outermost first; inputs of a needed node are not looked at */
+  const relation *const
+      *needed_held; /* cache nodes, outermost first; inputs of a needed node are not looked at */
   /* the lowered query */
   size_t n_pieces;
   const sql_piece *pieces;
   size_t n_inputs;
   const lower_input *inputs;
   bool ordered; /* the rows have an order that a reader relies on */
+  /* for texts that come back from DuckDB: names that lowering made, and what they stand for in the user's text */
+  size_t n_made_names;
+  const made_name *made_names;
 } lowered;
 
 /*
- * Lowers; results live in the arena. `is_root` exempts a cache node at the root (a fill computes its input).
- * Errors: LIMIT (nested too deep: the hint says to cache an intermediate result).
+ * Lowers; results live in the arena, borrow from the relation and from what `knowledge` gave. A fill lowers the cache
+ * node's input: a node at the root is looked up like any other.
+ * Errors: LIMIT (too many or too long: the hint says to cache an intermediate result).
  */
-hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena *a, lowered *out, hf_error *error);
+hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena *a, lowered *out,
+                     hf_error *error);
+
+/*
+ * Appends (SELECT c0 AS "user name", … FROM <call>): the columns of a call that names them c0 …, under their own names;
+ * an empty name stays c<i>. CASTs back what crosses an exchange as another type, when `cast_enums`.
+ */
+void lower_scan_sql(const schema *columns, const char *call, bool cast_enums, buf *out);
 
 /* The text with hf_scan('<input number>') for every input, and the scans to give to engine_set_scans. */
-hf_status plan_text_for_planner(const lowered *l, arena *a, const char **sql, engine_scan **scans, hf_error *error);
+hf_status plan_text_for_planner(const lowered *l, arena *a, const char **sql, engine_scan **scans,
+                                hf_error *error);
 
 /* Binds it: the columns of the result. */
 hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out, hf_error *error);

@@ -260,10 +260,10 @@ static hf_status read_projection(tree_building *b) {
 }
 
 static hf_status read_group_sets(tree_building *b, const char *key, size_t n_groups,
-                                 const struct tree_group_set **out, size_t *n) {
+                                 const tree_group_set **out, size_t *n) {
   struct json_object *array = NULL;
   HF_TRY(json_read_array(b->v, key, &array, n));
-  struct tree_group_set *sets = arena_array(b->v->reader->a, *n, sizeof *sets);
+  tree_group_set *sets = arena_array(b->v->reader->a, *n, sizeof *sets);
   if (sets == NULL) {
     return json_read_no_memory(b->v->reader);
   }

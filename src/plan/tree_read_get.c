@@ -214,7 +214,7 @@ static hf_status read_filter(json_reader *r, struct json_object *object, const t
 }
 
 /* {filters: [{key: column, value: filter}]} */
-static hf_status read_filters(json_view *v, tree_get *get) {
+static hf_status read_filters(json_view *v, tree_scan *scan) {
   json_reader *r = v->reader;
   json_view set;
   struct json_object *array = NULL;
@@ -229,31 +229,31 @@ static hf_status read_filters(json_view *v, tree_get *get) {
   for (size_t i = 0; i < n; i++) {
     json_view pair;
     uint64_t key = 0;
-    tree_scan_filter *filter = &filters[get->n_filters];
+    tree_scan_filter *filter = &filters[scan->n_filters];
     HF_TRY(json_read_open(r, json_object_array_get_idx(array, i), v->node, &pair));
     HF_TRY(json_read_size(&pair, "key", &key));
     filter->is_rowid = key == ROWID_COLUMN;
-    if (!filter->is_rowid && key >= get->n_source) {
+    if (!filter->is_rowid && key >= scan->n_source) {
       return json_read_refuse(r, TREE_REFUSED_REFERENCE, v->node, "a filter on no column");
     }
     filter->column = filter->is_rowid ? 0 : (size_t)key;
-    const data_type *type = filter->is_rowid ? &tree_type_bigint : get->source_types[key];
+    const data_type *type = filter->is_rowid ? &tree_type_bigint : scan->source_types[key];
     const tree_expression *input = tree_new_ref(r->a, 0, type);
     if (input == NULL) {
       return json_read_no_memory(r);
     }
     HF_TRY(read_filter(r, json_read_take(&pair, "value"), input, &filter->expression));
-    get->n_filters += filter->expression != NULL;
+    scan->n_filters += filter->expression != NULL;
     HF_TRY(json_read_close(&pair));
   }
-  get->filters = filters;
+  scan->filters = filters;
   return HF_OK;
 }
 
 /* ----------------------------------------------------------------- columns */
 
 /* Follows nested child_indexes of one child each; fills path and the type at its end. */
-static hf_status read_path(json_view *v, struct json_object *array, tree_scan_column *scan,
+static hf_status read_path(json_view *v, struct json_object *array, tree_scan_column *place,
                            const data_type **type) {
   json_reader *r = v->reader;
   size_t capacity = 0;
@@ -267,26 +267,26 @@ static hf_status read_path(json_view *v, struct json_object *array, tree_scan_co
     if ((*type)->kind != TYPE_STRUCT || field >= (*type)->n_children) {
       return json_read_refuse(r, TREE_REFUSED_VALUE, v->node, "an extracted field of an unknown shape");
     }
-    if (scan->n_path == capacity) {
+    if (place->n_path == capacity) {
       size_t *longer = arena_array(r->a, capacity * 2 + 4, sizeof *longer);
       if (longer == NULL) {
         return json_read_no_memory(r);
       }
-      memcpy(longer, path == NULL ? longer : path, scan->n_path * sizeof *path);
+      memcpy(longer, path == NULL ? longer : path, place->n_path * sizeof *path);
       path = longer;
       capacity = capacity * 2 + 4;
     }
-    path[scan->n_path++] = (size_t)field;
+    path[place->n_path++] = (size_t)field;
     *type = (*type)->children[field];
     json_object_object_get_ex(child, "child_indexes", &next);
     array = next;
   }
-  scan->path = path;
+  place->path = path;
   return HF_OK;
 }
 
-static hf_status read_scan_column(json_view *get_view, struct json_object *object, const tree_get *get,
-                                  tree_scan_column *scan, const data_type **type) {
+static hf_status read_scan_column(json_view *get_view, struct json_object *object, const tree_scan *scan,
+                                  tree_scan_column *place, const data_type **type) {
   static const char *const kinds[] = {"FULL_READ", "PUSHDOWN_EXTRACT"};
   json_view v;
   unsigned kind = 0;
@@ -307,21 +307,21 @@ static hf_status read_scan_column(json_view *get_view, struct json_object *objec
   }
   if (is_special) {
     static const data_type boolean = {.kind = TYPE_BOOLEAN};
-    scan->kind = index == ROWID_COLUMN ? SCAN_ROWID : SCAN_NOTHING;
+    place->kind = index == ROWID_COLUMN ? SCAN_ROWID : SCAN_NOTHING;
     *type = index == ROWID_COLUMN ? &tree_type_bigint : &boolean;
     return HF_OK;
   }
-  if (index >= get->n_source) {
+  if (index >= scan->n_source) {
     return json_read_refuse(v.reader, TREE_REFUSED_REFERENCE, v.node, "column %llu of %zu",
-                            (unsigned long long)index, get->n_source);
+                            (unsigned long long)index, scan->n_source);
   }
-  scan->column = (size_t)index;
-  *type = get->source_types[index];
-  return kind == 0 ? HF_OK : read_path(get_view, children, scan, type);
+  place->column = (size_t)index;
+  *type = scan->source_types[index];
+  return kind == 0 ? HF_OK : read_path(get_view, children, place, type);
 }
 
 /* What gets out: the scanned columns through projection_ids, then the child's through projected_input. */
-static hf_status read_columns(tree_building *b, tree_get *get) {
+static hf_status read_columns(tree_building *b, tree_scan *scan) {
   json_reader *r = b->v->reader;
   struct json_object *array = NULL;
   size_t n = 0, n_ids = 0;
@@ -332,36 +332,36 @@ static hf_status read_columns(tree_building *b, tree_get *get) {
   HF_TRY(json_read_indexes(b->v, "projection_ids", n, &ids, &n_ids));
   size_t n_passed_limit = b->n_children > 0 ? b->children[0].node->n_columns : 0;
   HF_TRY(json_read_indexes(b->v, "projected_input", n_passed_limit, &b->node->map, &b->node->n_map));
-  get->n_scanned = n_ids > 0 ? n_ids : n;
-  tree_scan_column *columns = arena_array(r->a, get->n_scanned, sizeof *columns);
+  scan->n_scanned = n_ids > 0 ? n_ids : n;
+  tree_scan_column *columns = arena_array(r->a, scan->n_scanned, sizeof *columns);
   if (columns == NULL) {
     return json_read_no_memory(r);
   }
-  HF_TRY(tree_set_columns(b, get->n_scanned + b->node->n_map));
-  for (size_t i = 0; i < get->n_scanned; i++) {
+  HF_TRY(tree_set_columns(b, scan->n_scanned + b->node->n_map));
+  for (size_t i = 0; i < scan->n_scanned; i++) {
     size_t at = n_ids > 0 ? ids[i] : i;
     const data_type *type = NULL;
-    HF_TRY(read_scan_column(b->v, json_object_array_get_idx(array, at), get, &columns[i], &type));
+    HF_TRY(read_scan_column(b->v, json_object_array_get_idx(array, at), scan, &columns[i], &type));
     tree_add_column(b, type, table, at);
   }
   for (size_t i = 0; i < b->node->n_map; i++) {
     tree_pass_column(b, 0, b->node->map[i]);
   }
-  get->scanned = columns;
+  scan->scanned = columns;
   return HF_OK;
 }
 
 /* ------------------------------------------------------------------ source */
 
-static hf_status read_table(json_view *v, tree_get *get) {
+static hf_status read_table(json_view *v, tree_scan *scan) {
   json_view data;
   bool is_index = false, is_create = false;
   struct json_object *ids = NULL;
   size_t n_ids = 0;
   HF_TRY(json_read_open(v->reader, json_read_take(v, "function_data"), v->node, &data));
-  HF_TRY(json_read_text(&data, "catalog", &get->catalog));
-  HF_TRY(json_read_text(&data, "schema", &get->schema));
-  HF_TRY(json_read_text(&data, "table", &get->table));
+  HF_TRY(json_read_text(&data, "catalog", &scan->catalog));
+  HF_TRY(json_read_text(&data, "schema", &scan->schema));
+  HF_TRY(json_read_text(&data, "table", &scan->table));
   HF_TRY(json_read_bool(&data, "is_index_scan", &is_index));
   HF_TRY(json_read_bool(&data, "is_create_index", &is_create));
   HF_TRY(json_read_array(&data, "result_ids", &ids, &n_ids));
@@ -403,63 +403,63 @@ static hf_status read_parquet_options(json_view *v, struct json_object *object) 
   return n == 0 ? HF_OK : json_read_refuse(v->reader, TREE_REFUSED_VALUE, v->node, "a schema given by hand");
 }
 
-static hf_status read_parquet(json_view *v, tree_get *get) {
+static hf_status read_parquet(json_view *v, tree_scan *scan) {
   static const char *const ignored[] = {"types", "names"};
   json_view data;
   HF_TRY(json_read_open(v->reader, json_read_take(v, "function_data"), v->node, &data));
-  HF_TRY(json_read_texts(&data, "files", &get->files, &get->n_files));
+  HF_TRY(json_read_texts(&data, "files", &scan->files, &scan->n_files));
   json_read_ignore(&data, ignored, 2);
   HF_TRY(read_parquet_options(v, json_read_take(&data, "parquet_options")));
   return json_read_close(&data);
 }
 
-static hf_status read_parameters(json_view *v, tree_get *get) {
+static hf_status read_parameters(json_view *v, tree_scan *scan) {
   static const char *const ignored[] = {"input_table_types", "input_table_names"};
   json_reader *r = v->reader;
   struct json_object *array = NULL;
-  HF_TRY(tree_read_values(v, "parameters", &get->parameters, &get->n_parameters));
-  HF_TRY(json_read_array(v, "named_parameters", &array, &get->n_named));
-  const char **names = arena_array(r->a, get->n_named, sizeof(char *));
-  tree_value *values = arena_array(r->a, get->n_named, sizeof *values);
+  HF_TRY(tree_read_values(v, "parameters", &scan->parameters, &scan->n_parameters));
+  HF_TRY(json_read_array(v, "named_parameters", &array, &scan->n_named));
+  const char **names = arena_array(r->a, scan->n_named, sizeof(char *));
+  tree_value *values = arena_array(r->a, scan->n_named, sizeof *values);
   if (names == NULL || values == NULL) {
     return json_read_no_memory(r);
   }
-  for (size_t i = 0; i < get->n_named; i++) {
+  for (size_t i = 0; i < scan->n_named; i++) {
     json_view pair;
     HF_TRY(json_read_open(r, json_object_array_get_idx(array, i), v->node, &pair));
     HF_TRY(json_read_text(&pair, "key", &names[i]));
     HF_TRY(tree_read_value(r, json_read_take(&pair, "value"), NULL, &values[i]));
     HF_TRY(json_read_close(&pair));
   }
-  get->named = names;
-  get->named_values = values;
+  scan->named = names;
+  scan->named_values = values;
   json_read_ignore(v, ignored, 2);
   return HF_OK;
 }
 
-static hf_status read_source(json_view *v, tree_get *get) {
+static hf_status read_source(json_view *v, tree_scan *scan) {
   static const char *const ignored[] = {"arguments", "original_arguments", "catalog_name", "schema_name"};
   bool has_state = false;
   size_t n_names = 0;
-  HF_TRY(json_read_text(v, "name", &get->function));
+  HF_TRY(json_read_text(v, "name", &scan->function));
   HF_TRY(json_read_bool(v, "has_serialize", &has_state));
-  HF_TRY(tree_read_types(v, "returned_types", &get->source_types, &get->n_source));
-  HF_TRY(json_read_texts(v, "names", &get->source_names, &n_names));
+  HF_TRY(tree_read_types(v, "returned_types", &scan->source_types, &scan->n_source));
+  HF_TRY(json_read_texts(v, "names", &scan->source_names, &n_names));
   json_read_ignore(v, ignored, 4);
-  if (n_names != get->n_source) {
+  if (n_names != scan->n_source) {
     return json_read_refuse(v->reader, TREE_REFUSED_UNREADABLE, v->node, "%zu names of %zu columns", n_names,
-                            get->n_source);
+                            scan->n_source);
   }
   if (!has_state) {
-    return read_parameters(v, get);
+    return read_parameters(v, scan);
   }
-  if (strcmp(get->function, "seq_scan") == 0) {
-    return read_table(v, get);
+  if (strcmp(scan->function, "seq_scan") == 0) {
+    return read_table(v, scan);
   }
-  if (strcmp(get->function, "read_parquet") == 0 || strcmp(get->function, "parquet_scan") == 0) {
-    return read_parquet(v, get);
+  if (strcmp(scan->function, "read_parquet") == 0 || strcmp(scan->function, "parquet_scan") == 0) {
+    return read_parquet(v, scan);
   }
-  return json_read_refuse(v->reader, TREE_REFUSED_FUNCTION, v->node, "table function %.100s", get->function);
+  return json_read_refuse(v->reader, TREE_REFUSED_FUNCTION, v->node, "table function %.100s", scan->function);
 }
 
 /*
@@ -500,30 +500,30 @@ static hf_status refuse_extras(json_view *v) {
 }
 
 /* A function over its child's rows: arguments are the child's first columns, the others are passed on. */
-static hf_status check_in_out(tree_building *b, const tree_get *get) {
+static hf_status check_in_out(tree_building *b, const tree_scan *scan) {
   static const char *const names[] = {"range", "generate_series", "unnest"};
   size_t n = b->children[0].node->n_columns, n_arguments = n - b->node->n_map;
-  bool is_known = b->node->n_map <= n && get->n_filters == 0;
+  bool is_known = b->node->n_map <= n && scan->n_filters == 0;
   for (size_t i = 0; is_known && i < b->node->n_map; i++) {
     is_known = b->node->map[i] == n_arguments + i;
   }
   for (size_t i = 0; is_known && i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(names[i], get->function) == 0) {
+    if (strcmp(names[i], scan->function) == 0) {
       return HF_OK;
     }
   }
-  return json_read_refuse(b->v->reader, TREE_REFUSED_FUNCTION, b->v->node, "%.100s over rows", get->function);
+  return json_read_refuse(b->v->reader, TREE_REFUSED_FUNCTION, b->v->node, "%.100s over rows", scan->function);
 }
 
 hf_status tree_read_get(tree_building *b) {
-  tree_get *get = arena_alloc(b->v->reader->a, sizeof *get);
-  if (get == NULL) {
+  tree_scan *scan = arena_alloc(b->v->reader->a, sizeof *scan);
+  if (scan == NULL) {
     return json_read_no_memory(b->v->reader);
   }
-  b->node->get = get;
-  HF_TRY(read_source(b->v, get));
-  HF_TRY(read_filters(b->v, get));
-  HF_TRY(read_columns(b, get));
+  b->node->scan = scan;
+  HF_TRY(read_source(b->v, scan));
+  HF_TRY(read_filters(b->v, scan));
+  HF_TRY(read_columns(b, scan));
   HF_TRY(refuse_extras(b->v));
-  return b->n_children == 0 ? HF_OK : check_in_out(b, get);
+  return b->n_children == 0 ? HF_OK : check_in_out(b, scan);
 }

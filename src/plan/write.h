@@ -9,14 +9,14 @@
 #ifndef HF_PLAN_WRITE_H
 #define HF_PLAN_WRITE_H
 
-#include "plan/tree.h"
+#include "plan/tree_plan.h"
 
 /* The text is refused beyond this: no plan of a sensible query comes near. */
 #define WRITE_LARGEST_BYTES ((size_t)64 << 20)
 
 /* Where rows come from; the caller puts a FROM item without alias there: a call, a name, or (SELECT …). */
 typedef struct plan_input {
-  const tree_node *node;  /* a GET of hf_scan: get->parameters[0].text is its id; or an INPUT: its number */
+  const tree_node *node;  /* a GET of hf_scan: scan->parameters[0].text is its id; or an INPUT: its number */
   size_t n_columns;       /* columns that the text reads, ascending; it names them by position, not by name */
   const size_t *columns;
 } plan_input;

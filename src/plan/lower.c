@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lowering: a relation becomes one statement. A view that is used becomes a
+ * common table expression of that use, all of them in one flat chain in front of
+ * the user's text: nested sub-selects fail at some hundred levels, a chain does
+ * not; and one expression a use is computed as often as the view would be. Files,
+ * held results and client data become inputs at the place of their name.
+ */
+#include "plan/lower_internal.h"
+
+#include <string.h>
+
+/* DuckDB's planner takes quadratic time in the length of a chain; text is bounded since views may double it. */
+enum { MOST_USES = 500, LONGEST_CHAIN_BYTES = 4 << 20 };
+
+static hf_status too_much(const lowering *l, const char *what, size_t most) {
+  error_set(l->error, HF_E_LIMIT, "views upon views make a query of more than %zu %s", most, what);
+  error_hint(l->error, "hold an intermediate result with cache() or CACHE TABLE, and build on it");
+  return HF_E_LIMIT;
+}
+
+/* ------------------------------------------------------------------- pieces */
+
+static hf_status end_run(lowering *l, piece_list *list) {
+  if (list->run.failed) {
+    return lower_out_of_memory(l);
+  }
+  if (list->run.length == 0) {
+    return HF_OK;
+  }
+  char *text = arena_strndup(l->arena, list->run.data, list->run.length);
+  if (text == NULL ||
+      !lower_grow(l->arena, (void **)&list->pieces, list->count, &list->capacity, sizeof *list->pieces)) {
+    return lower_out_of_memory(l);
+  }
+  list->pieces[list->count++] = (sql_piece){.text = text, .origin = list->run_origin};
+  list->run.length = 0;
+  return HF_OK;
+}
+
+/* Origin -1: text of ours, or of another relation. */
+static hf_status put_text(lowering *l, piece_list *list, const char *text, size_t length, int64_t origin) {
+  bool continues = list->run.length > 0 && list->run_origin == -1 && origin == -1;
+  if (!continues) {
+    HF_TRY(end_run(l, list));
+    list->run_origin = origin;
+  }
+  buf_append(&list->run, text, length);
+  return HF_OK;
+}
+
+static hf_status put_own(lowering *l, piece_list *list, const char *text) {
+  return put_text(l, list, text, strlen(text), -1);
+}
+
+static hf_status put_input(lowering *l, piece_list *list, uint32_t input) {
+  HF_TRY(end_run(l, list));
+  if (!lower_grow(l->arena, (void **)&list->pieces, list->count, &list->capacity, sizeof *list->pieces)) {
+    return lower_out_of_memory(l);
+  }
+  list->pieces[list->count++] = (sql_piece){.text = NULL, .input = input, .origin = -1};
+  return HF_OK;
+}
+
+/* Appends what `from` holds and empties it. */
+static hf_status put_list(lowering *l, piece_list *to, piece_list *from) {
+  HF_TRY(end_run(l, from));
+  for (size_t i = 0; i < from->count; i++) {
+    const sql_piece *piece = &from->pieces[i];
+    HF_TRY(piece->text == NULL ? put_input(l, to, piece->input)
+                               : put_text(l, to, piece->text, strlen(piece->text), piece->origin));
+  }
+  from->count = 0;
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------- inputs */
+
+static bool is_same_input(const lower_input *a, const lower_input *b) {
+  if (a->kind != b->kind) {
+    return false;
+  }
+  if (a->kind == LOWER_INPUT_SOURCE) {
+    return a->source == b->source;
+  }
+  if (a->kind == LOWER_INPUT_HELD) {
+    return uuid_equal(&a->cache_node->view.cache_id, &b->cache_node->view.cache_id);
+  }
+  return uuid_equal(&a->local->view.local_id, &b->local->view.local_id);
+}
+
+/* The same input used twice is one. */
+static hf_status input_number(lowering *l, const lower_input *input, uint32_t *out) {
+  for (size_t i = 0; i < l->n_inputs; i++) {
+    if (is_same_input(&l->inputs[i], input)) {
+      *out = (uint32_t)i;
+      return HF_OK;
+    }
+  }
+  if (!lower_grow(l->arena, (void **)&l->inputs, l->n_inputs, &l->inputs_capacity, sizeof *l->inputs)) {
+    return lower_out_of_memory(l);
+  }
+  *out = (uint32_t)l->n_inputs;
+  l->inputs[l->n_inputs++] = *input;
+  return HF_OK;
+}
+
+static hf_status input_of_request(lowering *l, const source_request *request, const char *name,
+                                  lower_input *out) {
+  source *s = l->knowledge->source_of(l->knowledge->context, request);
+  if (s == NULL) {
+    return error_set(l->error, HF_E_INTERNAL, "a source was known and is not any more: %s", name);
+  }
+  *out = (lower_input){.kind = LOWER_INPUT_SOURCE, .source = s, .columns = *source_columns(s), .name = name};
+  out->rows = source_rows(s, &out->rows_exact);
+  return HF_OK;
+}
+
+/* The input that a relation is, unless it is SQL. */
+static hf_status input_of_relation(lowering *l, const relation *r, const held_info *info, const char *name,
+                                   lower_input *out) {
+  if (r->view.kind == RELATION_READ) {
+    return input_of_request(l, r->view.source, name, out);
+  }
+  if (r->view.kind == RELATION_LOCAL) {
+    *out = (lower_input){.kind = LOWER_INPUT_LOCAL,
+                         .local = r,
+                         .columns = *r->view.local_columns,
+                         .rows = r->view.local_rows,
+                         .rows_exact = true,
+                         .ordered = true,
+                         .name = name};
+    return HF_OK;
+  }
+  *out = (lower_input){.kind = LOWER_INPUT_HELD,
+                       .cache_node = r,
+                       .rows = info->rows,
+                       .rows_exact = true,
+                       .ordered = info->ordered,
+                       .indeterminate = info->indeterminate,
+                       .name = name};
+  return schema_copy(&info->columns, l->arena, &out->columns, l->error);
+}
+
+/* -------------------------------------------------------------------- bodies */
+
+static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_t from, bool has_origin);
+
+/* Makes up a name for a use of a view. */
+static hf_status name_use(lowering *l, const char *original, const char **name) {
+  if (l->n_uses == MOST_USES) {
+    return too_much(l, "levels", MOST_USES);
+  }
+  *name = arena_printf(l->arena, "%s%zu", l->prefix, l->n_uses);
+  if (*name == NULL ||
+      !lower_grow(l->arena, (void **)&l->made, l->n_uses, &l->uses_capacity, sizeof *l->made)) {
+    return lower_out_of_memory(l);
+  }
+  l->made[l->n_uses++] = (made_name){*name, original};
+  return HF_OK;
+}
+
+/* Puts a view's text into the chain; *name is what stands for this use of it. */
+static hf_status put_use(lowering *l, const relation *r, const char *original, const char **name) {
+  piece_list body = {0};
+  bool is_wrapped = token_is(r->tokens.text, r->tokens.tokens[0], "describe") ||
+                    token_is(r->tokens.text, r->tokens.tokens[0], "desc") ||
+                    token_is(r->tokens.text, r->tokens.tokens[0], "summarize");
+  hf_status status = put_own(l, &body, is_wrapped ? "SELECT * FROM (" : "");
+  if (status == HF_OK) {
+    status = put_sql(l, &body, r, 0, false);
+  }
+  if (status == HF_OK) {
+    status = put_own(l, &body, is_wrapped ? "))" : ")");
+  }
+  if (status == HF_OK) {
+    status = name_use(l, original, name);
+  }
+  if (status == HF_OK) {
+    status = put_own(l, &l->chain, l->n_uses == 1 ? "" : ", ");
+  }
+  if (status == HF_OK) {
+    status = put_own(l, &l->chain, *name);
+  }
+  if (status == HF_OK) {
+    status = put_own(l, &l->chain, " AS NOT MATERIALIZED (");
+  }
+  if (status == HF_OK) {
+    status = put_list(l, &l->chain, &body);
+  }
+  buf_reset(&body.run);
+  return status;
+}
+
+static hf_status put_alias(lowering *l, piece_list *list, const char *alias) {
+  buf text = {0};
+  buf_text(&text, " AS ");
+  buf_sql_name(&text, alias);
+  hf_status status = text.failed ? lower_out_of_memory(l) : put_own(l, list, buf_cstr(&text));
+  buf_reset(&text);
+  return status;
+}
+
+/* What stands at a spot: an input, or the name of a use in the chain. */
+static hf_status put_spot(lowering *l, piece_list *list, const sql_spot *spot) {
+  held_info info = {0};
+  const relation *r = spot->bound == NULL ? NULL : lower_skip_inline(l, spot->bound, &info);
+  HF_TRY(put_own(l, list, spot->is_query ? " FROM " : " "));
+  if (r != NULL && r->view.kind == RELATION_SQL) {
+    const char *name = NULL;
+    HF_TRY(put_use(l, r, spot->name, &name));
+    HF_TRY(put_own(l, list, name));
+  } else {
+    lower_input input;
+    uint32_t number = 0;
+    HF_TRY(r == NULL ? input_of_request(l, spot->source, spot->name, &input)
+                     : input_of_relation(l, r, &info, spot->name, &input));
+    HF_TRY(input_number(l, &input, &number));
+    HF_TRY(put_input(l, list, number));
+  }
+  if (spot->alias != NULL) {
+    HF_TRY(put_alias(l, list, spot->alias));
+  }
+  return put_own(l, list, " ");
+}
+
+/* The text of an SQL relation from an offset on, with its spots replaced. */
+static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_t from, bool has_origin) {
+  const char *text = r->view.text;
+  size_t at = from, end = strlen(text);
+  l->text_bytes += end;
+  if (!has_origin && l->text_bytes > LONGEST_CHAIN_BYTES) {
+    return too_much(l, "bytes", LONGEST_CHAIN_BYTES);
+  }
+  for (size_t i = 0; i < r->view.n_spots; i++) {
+    const sql_spot *spot = &r->view.spots[i];
+    HF_TRY(put_text(l, list, text + at, spot->offset - at, has_origin ? (int64_t)at : -1));
+    HF_TRY(put_spot(l, list, spot));
+    at = spot->offset + spot->length;
+  }
+  return put_text(l, list, text + at, end - at, has_origin ? (int64_t)at : -1);
+}
+
+/* ---------------------------------------------------------------------- root */
+
+/* Where the chain goes: behind DESCRIBE, behind WITH [RECURSIVE]. *has_with tells of the latter. */
+static size_t chain_place(const relation *r, bool *has_with) {
+  static const char *const before[] = {"describe", "desc", "summarize", "show"};
+  const token *tokens = r->tokens.tokens;
+  const char *text = r->tokens.text;
+  size_t i = 0;
+  for (size_t k = 0; k < sizeof before / sizeof before[0]; k++) {
+    if (token_is(text, tokens[0], before[k])) {
+      i = 1;
+    }
+  }
+  *has_with = i < r->tokens.count && token_is(text, tokens[i], "with");
+  if (*has_with) {
+    i += i + 1 < r->tokens.count && token_is(text, tokens[i + 1], "recursive") ? 2 : 1;
+  }
+  return i < r->tokens.count ? tokens[i].offset : strlen(text);
+}
+
+/* The user's text with the chain in it. */
+static hf_status put_root(lowering *l, piece_list *list, piece_list *tail, const relation *r) {
+  bool has_with = false;
+  size_t place = chain_place(r, &has_with);
+  if (r->view.n_spots > 0 && place > r->view.spots[0].offset) {
+    place = r->view.spots[0].offset;
+  }
+  HF_TRY(put_sql(l, tail, r, place, true));
+  HF_TRY(put_text(l, list, r->view.text, place, 0));
+  if (l->n_uses > 0) {
+    HF_TRY(put_own(l, list, has_with ? " " : " WITH "));
+    HF_TRY(put_list(l, list, &l->chain));
+    HF_TRY(put_own(l, list, has_with ? ", " : " "));
+  }
+  return put_list(l, list, tail);
+}
+
+/* A prefix that no text of the query holds; every relation that is lowered was looked at for needs. */
+static hf_status choose_prefix(lowering *l) {
+  l->prefix = "hf_r";
+  for (size_t i = 0; i < l->n_seen; i++) {
+    const relation *r = l->seen[i];
+    while (r->view.kind == RELATION_SQL && strcasestr(r->view.text, l->prefix) != NULL) {
+      l->prefix = arena_printf(l->arena, "%s_", l->prefix);
+      if (l->prefix == NULL) {
+        return lower_out_of_memory(l);
+      }
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status lower_root(lowering *l, const relation *root, piece_list *list, piece_list *tail) {
+  held_info info;
+  const relation *r = lower_skip_inline(l, root, &info);
+  if (r->view.kind == RELATION_SQL) {
+    HF_TRY(choose_prefix(l));
+    return put_root(l, list, tail, r);
+  }
+  lower_input input;
+  uint32_t number = 0;
+  HF_TRY(input_of_relation(l, r, &info, "", &input));
+  HF_TRY(input_number(l, &input, &number));
+  HF_TRY(put_own(l, list, "SELECT * FROM "));
+  return put_input(l, list, number);
+}
+
+hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena *a, lowered *out,
+                     hf_error *error) {
+  lowering l = {.knowledge = knowledge, .arena = a, .error = error};
+  lowered result = {.ordered = r->view.top_ordered};
+  HF_TRY(lower_needs(&l, r));
+  if (l.n_needed_sources > 0 || l.n_needed_held > 0) {
+    result.n_needed_sources = l.n_needed_sources;
+    result.needed_sources = l.needed_sources;
+    result.n_needed_held = l.n_needed_held;
+    result.needed_held = l.needed_held;
+    *out = result;
+    return HF_OK;
+  }
+  piece_list list = {0}, tail = {0};
+  hf_status status = lower_root(&l, r, &list, &tail);
+  if (status == HF_OK) {
+    status = end_run(&l, &list);
+  }
+  buf_reset(&list.run);
+  buf_reset(&tail.run);
+  buf_reset(&l.chain.run);
+  HF_TRY(status);
+  result.n_pieces = list.count;
+  result.pieces = list.pieces;
+  result.n_inputs = l.n_inputs;
+  result.inputs = l.inputs;
+  result.n_made_names = l.n_uses;
+  result.made_names = l.made;
+  *out = result;
+  return HF_OK;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lowering is made of: growing lists in an arena, and the state of one lowering. Thread: one at a time. */
+#ifndef HF_PLAN_LOWER_INTERNAL_H
+#define HF_PLAN_LOWER_INTERNAL_H
+
+#include "plan/lower.h"
+#include "plan/relation_internal.h"
+
+/* Pieces that grow. Text collects in `run` until an input or text of another origin follows. */
+typedef struct piece_list {
+  sql_piece *pieces; /* arena */
+  size_t count, capacity;
+  buf run; /* text not yet a piece */
+  int64_t run_origin;
+} piece_list;
+
+typedef struct lowering {
+  const lower_knowledge *knowledge;
+  arena *arena;
+  hf_error *error;
+  const relation **seen; /* relations that were looked at for needs */
+  size_t n_seen, seen_capacity;
+  const source_request **needed_sources;
+  size_t n_needed_sources, sources_capacity;
+  const relation **needed_held;
+  size_t n_needed_held, held_capacity;
+  lower_input *inputs;
+  size_t n_inputs, inputs_capacity;
+  piece_list chain; /* hf_r0 AS NOT MATERIALIZED (…), hf_r1 AS … */
+  made_name *made;  /* one for each use in the chain */
+  size_t n_uses, uses_capacity;
+  size_t text_bytes;
+  const char *prefix; /* of the names in the chain; in no text of the query */
+} lowering;
+
+/* Makes room for one more element in an arena's list. False: no memory. */
+bool lower_grow(arena *a, void **list, size_t count, size_t *capacity, size_t element_bytes);
+hf_status lower_out_of_memory(const lowering *l);
+/* Finds what must be known first. */
+hf_status lower_needs(lowering *l, const relation *root);
+/* Puts back what the user wrote where a text of DuckDB shows what lowering made of it. Returns `text` itself, or a text
+ * in the arena; NULL for lack of memory. */
+const char *lower_clean_text(const lowered *l, const char *text, arena *a);
+/* Follows cache nodes that are computed in place to what they hold. */
+const relation *lower_skip_inline(const lowering *l, const relation *r, held_info *info);
+
+#endif
