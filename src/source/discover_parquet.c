@@ -69,9 +69,8 @@ static hf_status read_footers(discovery *d, size_t n_files, uint64_t *rows) {
   buf_text(&sql, "SELECT sum(num_rows) FROM parquet_file_metadata(");
   reader_file_list(paths, n_files, &sql);
   buf_char(&sql, ')');
-  hf_status status = sql.failed || list.failed
-                         ? discover_out_of_memory(d)
-                         : engine_query_text(d->engine, buf_cstr(&sql), d->arena, &table, d->error);
+  hf_status status = sql.failed ? discover_out_of_memory(d)
+                                : engine_query_text(d->engine, buf_cstr(&sql), d->arena, &table, d->error);
   buf_reset(&sql);
   if (status == HF_OK && table.n_rows == 1 && table.cells[0] != NULL) {
     *rows = strtoull(table.cells[0], NULL, 10);
