@@ -45,12 +45,12 @@ struct tree_value {
    * TIME_TZ (DuckDB's 64 bits): two's complement in 128 bits */
   uint64_t lower;
   int64_t upper;
-  double number;              /* FLOAT, DOUBLE */
-  const char *text;           /* VARCHAR, JSON; BLOB as DuckDB prints it */
-  size_t length;              /* of text: it may hold NUL */
-  int32_t months, days;       /* INTERVAL */
-  int64_t micros;             /* INTERVAL */
-  size_t n_children;          /* LIST, ARRAY, STRUCT; MAP: STRUCT(key, value) each; UNION: tag, members */
+  double number;        /* FLOAT, DOUBLE */
+  const char *text;     /* VARCHAR, JSON; BLOB as DuckDB prints it */
+  size_t length;        /* of text: it may hold NUL */
+  int32_t months, days; /* INTERVAL */
+  int64_t micros;       /* INTERVAL */
+  size_t n_children;    /* LIST, ARRAY, STRUCT; MAP: STRUCT(key, value) each; UNION: tag, members */
   const tree_value *children;
 };
 
@@ -128,8 +128,9 @@ typedef struct tree_window {
   size_t n_orders;
   const tree_order *orders;
   tree_bound start, end;
-  const tree_expression *start_offset, *end_offset; /* RANGE: key - offset, key + offset, as DuckDB binds it */
-  const tree_expression *offset, *default_value;    /* LEAD, LAG */
+  const tree_expression *start_offset,
+      *end_offset;                               /* RANGE: key - offset, key + offset, as DuckDB binds it */
+  const tree_expression *offset, *default_value; /* LEAD, LAG */
   tree_exclude exclude;
 } tree_window;
 
@@ -228,9 +229,10 @@ typedef struct tree_join {
   tree_join_type type;
   size_t n_conditions; /* JOIN, ASOF_JOIN, DELIM_JOIN */
   const tree_condition *conditions;
-  const tree_expression *condition; /* ANY_JOIN: over mapped left ++ mapped right (SEMI, ANTI: all right) columns */
-  size_t n_mark_types;              /* MARK: so many conditions, the first ones, are correlated */
-  size_t n_left, n_right;           /* maps of the left and the right child's columns; which get out is the type's */
+  const tree_expression
+      *condition;         /* ANY_JOIN: over mapped left ++ mapped right (SEMI, ANTI: all right) columns */
+  size_t n_mark_types;    /* MARK: so many conditions, the first ones, are correlated */
+  size_t n_left, n_right; /* maps of the left and the right child's columns; which get out is the type's */
   const size_t *left, *right;
   size_t n_keys; /* DELIM_JOIN: over the columns of child `delim_side` */
   const tree_expression *const *keys;
@@ -261,8 +263,8 @@ struct tree_node {
   const size_t *map;
   size_t n_orders; /* ORDER, TOP_N, DISTINCT */
   const tree_order *orders;
-  uint64_t number; /* CTE, RECURSIVE_CTE, CTE_REF: which; INPUT: the caller's */
-  bool all;        /* UNION, EXCEPT, INTERSECT, RECURSIVE_CTE */
+  uint64_t number;                 /* CTE, RECURSIVE_CTE, CTE_REF: which; INPUT: the caller's */
+  bool all;                        /* UNION, EXCEPT, INTERSECT, RECURSIVE_CTE */
   const tree_scan *scan;           /* GET */
   const tree_aggregate *aggregate; /* AGGREGATE */
   const tree_join *join;           /* JOIN, ASOF_JOIN, ANY_JOIN, DELIM_JOIN */
@@ -281,7 +283,7 @@ const char *tree_comparison_sql(tree_comparison comparison);
  * return, *out is NULL; both are the arena's. Errors: OUT_OF_MEMORY only.
  * Thread: one with a stack of THREAD_PLANNING_STACK_BYTES when plans come from users.
  */
-hf_status plan_tree_read(const char *json, size_t length, arena *a, const tree_node **out, tree_refusal *refusal,
-                         hf_error *error);
+hf_status plan_tree_read(const char *json, size_t length, arena *a, const tree_node **out,
+                         tree_refusal *refusal, hf_error *error);
 
 #endif

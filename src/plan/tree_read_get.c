@@ -512,7 +512,8 @@ static hf_status check_in_out(tree_building *b, const tree_scan *scan) {
       return HF_OK;
     }
   }
-  return json_read_refuse(b->v->reader, TREE_REFUSED_FUNCTION, b->v->node, "%.100s over rows", scan->function);
+  return json_read_refuse(b->v->reader, TREE_REFUSED_FUNCTION, b->v->node, "%.100s over rows",
+                          scan->function);
 }
 
 hf_status tree_read_get(tree_building *b) {

@@ -100,7 +100,8 @@ hf_status write_entry(writer *w, const tree_node *node, bool materialized, size_
     return status;
   }
   *entry = write_name(w);
-  return write_entry_end(w, &text, before, materialized ? " AS MATERIALIZED" : " AS NOT MATERIALIZED", *entry);
+  return write_entry_end(w, &text, before, materialized ? " AS MATERIALIZED" : " AS NOT MATERIALIZED",
+                         *entry);
 }
 
 static size_t find_cte(const writer *w, uint64_t number) {

@@ -16,8 +16,8 @@
 
 /* Where rows come from; the caller puts a FROM item without alias there: a call, a name, or (SELECT …). */
 typedef struct plan_input {
-  const tree_node *node;  /* a GET of hf_scan: scan->parameters[0].text is its id; or an INPUT: its number */
-  size_t n_columns;       /* columns that the text reads, ascending; it names them by position, not by name */
+  const tree_node *node; /* a GET of hf_scan: scan->parameters[0].text is its id; or an INPUT: its number */
+  size_t n_columns;      /* columns that the text reads, ascending; it names them by position, not by name */
   const size_t *columns;
 } plan_input;
 
@@ -34,7 +34,8 @@ typedef struct plan_written {
 } plan_written;
 
 typedef struct plan_write_options {
-  bool first_of_many; /* scalar_subquery_error_on_multiple_rows is false: such a subquery gives any of its rows */
+  bool
+      first_of_many; /* scalar_subquery_error_on_multiple_rows is false: such a subquery gives any of its rows */
 } plan_write_options;
 
 /*

@@ -91,7 +91,8 @@ static hf_status write_slice(writer *w, const write_scope *scope, const tree_exp
 }
 
 /* Arguments named after the fields of the result; `first` of them have no name. */
-static hf_status write_named_call(writer *w, const write_scope *scope, const tree_expression *e, size_t first) {
+static hf_status write_named_call(writer *w, const write_scope *scope, const tree_expression *e,
+                                  size_t first) {
   size_t offset = e->type->n_children - (e->n_children - first);
   buf_sql_name(write_to(w), e->call->name);
   buf_char(write_to(w), '(');
@@ -165,7 +166,8 @@ static decimal_rule sum_rule(const data_type *a, const data_type *b) {
 
 /* The type that * binds to. Source: as above. */
 static decimal_rule product_rule(const data_type *a, const data_type *b) {
-  int scale = a->scale + b->scale, width = a->width + b->width, widest = a->width > b->width ? a->width : b->width;
+  int scale = a->scale + b->scale, width = a->width + b->width,
+      widest = a->width > b->width ? a->width : b->width;
   if (width > NARROW_WIDTH && widest <= NARROW_WIDTH && scale < NARROW_WIDTH) {
     width = NARROW_WIDTH;
   }
@@ -255,7 +257,8 @@ static hf_status write_quantiles(writer *w, const tree_call *call) {
 }
 
 /* Writes name(arguments …, without the closing parenthesis. */
-static hf_status begin_aggregate(writer *w, const write_scope *scope, const tree_expression *e, const tree_call *call) {
+static hf_status begin_aggregate(writer *w, const write_scope *scope, const tree_expression *e,
+                                 const tree_call *call) {
   buf *out = write_to(w);
   if (strcmp(call->name, "count_star") == 0) {
     buf_text(out, "count(*");
@@ -374,10 +377,13 @@ static hf_status write_bound(writer *w, const write_scope *scope, const tree_win
     case BOUND_UNBOUNDED_FOLLOWING:
       buf_text(write_to(w), "UNBOUNDED FOLLOWING");
       return HF_OK;
-    case BOUND_CURRENT_ROWS: case BOUND_CURRENT_RANGE: case BOUND_CURRENT_GROUPS:
+    case BOUND_CURRENT_ROWS:
+    case BOUND_CURRENT_RANGE:
+    case BOUND_CURRENT_GROUPS:
       buf_text(write_to(w), "CURRENT ROW");
       return HF_OK;
-    case BOUND_PRECEDING_RANGE: case BOUND_FOLLOWING_RANGE:
+    case BOUND_PRECEDING_RANGE:
+    case BOUND_FOLLOWING_RANGE:
       HF_TRY(range_offset(w, scope, window, offset, &offset));
       break;
     default:

@@ -61,8 +61,8 @@ static hf_status write_cast(writer *w, const write_scope *scope, const tree_expr
   return HF_OK;
 }
 
-static hf_status write_infix(writer *w, const write_scope *scope, const tree_expression *left, const char *operator,
-                             const tree_expression *right) {
+static hf_status write_infix(writer *w, const write_scope *scope, const tree_expression *left,
+                             const char *operator, const tree_expression * right) {
   HF_TRY(write_expression(w, scope, left));
   buf_printf(write_to(w), " %s ", operator);
   return write_expression(w, scope, right);
@@ -117,7 +117,8 @@ static hf_status write_case(writer *w, const write_scope *scope, const tree_expr
   return HF_OK;
 }
 
-static hf_status write_call_of(writer *w, const write_scope *scope, const char *name, const tree_expression *e) {
+static hf_status write_call_of(writer *w, const write_scope *scope, const char *name,
+                               const tree_expression *e) {
   buf_printf(write_to(w), "%s(", name);
   HF_TRY(write_expressions(w, scope, e->children, e->n_children, ", "));
   buf_char(write_to(w), ')');
@@ -184,8 +185,8 @@ static const expression_writer expression_writers[] = {
 
 hf_status write_expression(writer *w, const write_scope *scope, const tree_expression *e) {
   if (w->out->text.length > WRITE_LARGEST_BYTES) {
-    return write_refuse(w, TREE_REFUSED_DEPTH, tree_expression_kind_name(e->kind), "SQL of more than %zu bytes",
-                        WRITE_LARGEST_BYTES);
+    return write_refuse(w, TREE_REFUSED_DEPTH, tree_expression_kind_name(e->kind),
+                        "SQL of more than %zu bytes", WRITE_LARGEST_BYTES);
   }
   return expression_writers[e->kind](w, scope, e);
 }

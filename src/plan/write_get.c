@@ -140,7 +140,7 @@ static hf_status write_filters(writer *w, const scan_names *names) {
   const tree_scan *scan = names->scan;
   for (size_t i = 0; i < scan->n_filters; i++) {
     tree_scan_column place = {.kind = scan->filters[i].is_rowid ? SCAN_ROWID : SCAN_COLUMN,
-                             .column = scan->filters[i].column};
+                              .column = scan->filters[i].column};
     sql_text text = {0}, *before = w->out;
     w->out = &text;
     write_scanned(w, names, &place);

@@ -12,7 +12,7 @@ typedef struct sql_text {
   struct sql_mark {
     size_t offset;
     uint32_t input;
-  } *marks;
+  } * marks;
 } sql_text;
 
 /* The WITH list of a query that is being written. */
@@ -27,30 +27,36 @@ typedef struct writer {
   arena *a;
   tree_refusal *refusal;
   hf_error *error;
-  sql_text *out;           /* where text goes now */
-  write_chain *chain;      /* the WITH list in front of it */
-  unsigned nesting;        /* sub-selects around it, within its entry */
-  size_t n_names;          /* aliases t1 …, entries w1 … */
+  sql_text *out;      /* where text goes now */
+  write_chain *chain; /* the WITH list in front of it */
+  unsigned nesting;   /* sub-selects around it, within its entry */
+  size_t n_names;     /* aliases t1 …, entries w1 … */
   size_t lambda_level;
   const struct write_cte { /* which entry a CTE is */
     const struct write_cte *outer;
     uint64_t number;
     size_t entry;
-  } *ctes;
-  size_t delim_entry;      /* the keys of the DELIM_JOIN that DELIM_GETs here read */
+  } * ctes;
+  size_t delim_entry; /* the keys of the DELIM_JOIN that DELIM_GETs here read */
   size_t n_inputs, capacity;
   plan_input *inputs;
 } writer;
 
 /* What references of an expression stand for. */
-typedef enum write_scope_kind { SCOPE_NONE, SCOPE_ALIAS, SCOPE_JOIN, SCOPE_LAMBDA, SCOPE_TEXT } write_scope_kind;
+typedef enum write_scope_kind {
+  SCOPE_NONE,
+  SCOPE_ALIAS,
+  SCOPE_JOIN,
+  SCOPE_LAMBDA,
+  SCOPE_TEXT
+} write_scope_kind;
 
 typedef struct write_scope {
   write_scope_kind kind;
-  size_t alias;            /* ALIAS; JOIN: of the left side */
-  size_t right_alias;      /* JOIN */
+  size_t alias;       /* ALIAS; JOIN: of the left side */
+  size_t right_alias; /* JOIN */
   const tree_join *join;
-  const char *text;        /* TEXT: REF 0 */
+  const char *text;           /* TEXT: REF 0 */
   size_t level, n_parameters; /* LAMBDA */
   const tree_expression *const *captures;
   const struct write_scope *outer;
@@ -65,7 +71,8 @@ typedef struct write_source {
 
 /* write.c */
 /* Sets the refusal and returns HF_E_UNSUPPORTED. */
-hf_status write_refuse(writer *w, tree_refusal_code code, const char *node, const char *format, ...) HF_PRINTF(4, 5);
+hf_status write_refuse(writer *w, tree_refusal_code code, const char *node, const char *format, ...)
+    HF_PRINTF(4, 5);
 size_t write_name(writer *w);
 /* Writes a node as a SELECT. */
 hf_status write_node(writer *w, const tree_node *node);

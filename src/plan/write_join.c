@@ -121,7 +121,8 @@ static hf_status write_condition(writer *w, const joining *x, size_t i) {
 /* The first `n` conditions, or the condition of an ANY_JOIN. */
 static hf_status write_conditions(writer *w, const joining *x, size_t n) {
   if (x->join->condition != NULL) {
-    write_scope both = {.kind = SCOPE_JOIN, .alias = x->left.alias, .right_alias = x->right.alias, .join = x->join};
+    write_scope both = {
+        .kind = SCOPE_JOIN, .alias = x->left.alias, .right_alias = x->right.alias, .join = x->join};
     return write_expression(w, &both, x->join->condition);
   }
   for (size_t i = 0; i < n; i++) {
@@ -249,8 +250,8 @@ static hf_status write_mark_value(writer *w, joining *x) {
     return write_tuple_mark(w, x);
   }
   if (n != correlated + 1 && n != 1) {
-    return write_refuse(w, TREE_REFUSED_SHAPE, "LOGICAL_COMPARISON_JOIN", "MARK of %zu conditions, %zu correlated", n,
-                        correlated);
+    return write_refuse(w, TREE_REFUSED_SHAPE, "LOGICAL_COMPARISON_JOIN",
+                        "MARK of %zu conditions, %zu correlated", n, correlated);
   }
   bool is_exists = last == COMPARE_NOT_DISTINCT_FROM || last == COMPARE_DISTINCT_FROM;
   return is_exists ? write_exists(w, x) : write_any(w, x);
@@ -370,8 +371,9 @@ static hf_status write_single(writer *w, const joining *x) {
   if (is_keyed) {
     return write_single_checked(w, x);
   }
-  return x->join->n_right > 0 ? write_single_subquery(w, x)
-                              : write_refuse(w, TREE_REFUSED_SHAPE, "LOGICAL_COMPARISON_JOIN", "SINGLE without columns");
+  return x->join->n_right > 0
+             ? write_single_subquery(w, x)
+             : write_refuse(w, TREE_REFUSED_SHAPE, "LOGICAL_COMPARISON_JOIN", "SINGLE without columns");
 }
 
 /* -------------------------------------------------------------------- door */

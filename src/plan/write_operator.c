@@ -16,8 +16,8 @@ static hf_status write_from_child(writer *w, const write_source *child) {
 }
 
 /* "e AS c3, …": expressions as the columns from `first` on. */
-static hf_status write_outputs(writer *w, const write_scope *scope, const tree_expression *const *list, size_t n,
-                               size_t first) {
+static hf_status write_outputs(writer *w, const write_scope *scope, const tree_expression *const *list,
+                               size_t n, size_t first) {
   for (size_t i = 0; i < n; i++) {
     buf_text(write_to(w), first + i > 0 ? ", " : "");
     HF_TRY(write_expression(w, scope, list[i]));
@@ -46,7 +46,8 @@ static hf_status write_empty(writer *w, const tree_node *node) {
   return HF_OK;
 }
 
-static hf_status write_cell(writer *w, const write_scope *scope, const tree_expression *e, const data_type *type) {
+static hf_status write_cell(writer *w, const write_scope *scope, const tree_expression *e,
+                            const data_type *type) {
   bool is_cast = write_can_name(type);
   buf_text(write_to(w), is_cast ? "CAST(" : "");
   HF_TRY(write_expression(w, scope, e));
@@ -301,7 +302,8 @@ static hf_status write_top_n(writer *w, const tree_node *node) {
 }
 
 /* " LIMIT (SELECT e FROM w1 t2 LIMIT 1)": the same value stands in each row. */
-static hf_status write_bound_query(writer *w, const char *word, const tree_expression *e, const write_source *child) {
+static hf_status write_bound_query(writer *w, const char *word, const tree_expression *e,
+                                   const write_source *child) {
   write_source again = {child->node, child->entry, write_name(w)};
   write_scope scope = alias_scope(again.alias);
   if (e == NULL) {

@@ -31,7 +31,8 @@ void write_type(writer *w, const data_type *type) {
 }
 
 static hf_status refuse_value(writer *w, const tree_value *value, const char *why) {
-  return write_refuse(w, TREE_REFUSED_CONSTANT, "BOUND_CONSTANT", "%s: %s", type_kind_name(value->type->kind), why);
+  return write_refuse(w, TREE_REFUSED_CONSTANT, "BOUND_CONSTANT", "%s: %s", type_kind_name(value->type->kind),
+                      why);
 }
 
 /* ----------------------------------------------------------------- numbers */
@@ -178,7 +179,8 @@ static void write_time_tz(buf *out, uint64_t bits) {
 
 /* Years that text can carry in every timestamp type; beyond them a number is made into a timestamp. */
 static bool is_usual_year(int64_t micros) {
-  return (micros >= -62135596800000000 && micros <= 253402300799999999) || micros == INT64_MAX || micros == -INT64_MAX;
+  return (micros >= -62135596800000000 && micros <= 253402300799999999) || micros == INT64_MAX ||
+         micros == -INT64_MAX;
 }
 
 /* ------------------------------------------------------------------- texts */
@@ -298,11 +300,20 @@ static hf_status write_nested(writer *w, const tree_value *value) {
 static bool write_scalar(buf *out, const tree_value *value) {
   int64_t number = (int64_t)value->lower;
   switch (value->type->kind) {
-    case TYPE_TINYINT: case TYPE_SMALLINT: case TYPE_INTEGER: case TYPE_BIGINT: case TYPE_HUGEINT:
-    case TYPE_UTINYINT: case TYPE_USMALLINT: case TYPE_UINTEGER: case TYPE_UBIGINT: case TYPE_UHUGEINT:
+    case TYPE_TINYINT:
+    case TYPE_SMALLINT:
+    case TYPE_INTEGER:
+    case TYPE_BIGINT:
+    case TYPE_HUGEINT:
+    case TYPE_UTINYINT:
+    case TYPE_USMALLINT:
+    case TYPE_UINTEGER:
+    case TYPE_UBIGINT:
+    case TYPE_UHUGEINT:
       write_integer(out, value);
       return true;
-    case TYPE_FLOAT: case TYPE_DOUBLE:
+    case TYPE_FLOAT:
+    case TYPE_DOUBLE:
       write_number(out, value->number);
       return true;
     case TYPE_DECIMAL:
@@ -336,8 +347,8 @@ static bool write_scalar(buf *out, const tree_value *value) {
       write_instant(out, number, MICROS_A_SECOND, 6, "+00");
       return true;
     case TYPE_INTERVAL:
-      buf_printf(out, "%" PRId32 " months %" PRId32 " days %" PRId64 " microseconds", value->months, value->days,
-                 value->micros);
+      buf_printf(out, "%" PRId32 " months %" PRId32 " days %" PRId64 " microseconds", value->months,
+                 value->days, value->micros);
       return true;
     case TYPE_UUID:
       write_uuid(out, value);
@@ -382,7 +393,9 @@ hf_status write_value(writer *w, const tree_value *value) {
     case TYPE_BOOLEAN:
       buf_text(write_to(w), value->lower != 0 ? "true" : "false");
       return HF_OK;
-    case TYPE_VARCHAR: case TYPE_JSON: case TYPE_BLOB:
+    case TYPE_VARCHAR:
+    case TYPE_JSON:
+    case TYPE_BLOB:
       write_text(w, value);
       return HF_OK;
     case TYPE_ENUM:
@@ -392,9 +405,14 @@ hf_status write_value(writer *w, const tree_value *value) {
       write_type(w, value->type);
       buf_char(write_to(w), ')');
       return HF_OK;
-    case TYPE_LIST: case TYPE_ARRAY: case TYPE_STRUCT: case TYPE_MAP: case TYPE_UNION:
+    case TYPE_LIST:
+    case TYPE_ARRAY:
+    case TYPE_STRUCT:
+    case TYPE_MAP:
+    case TYPE_UNION:
       return write_nested(w, value);
-    case TYPE_TIMESTAMP: case TYPE_TIMESTAMP_TZ:
+    case TYPE_TIMESTAMP:
+    case TYPE_TIMESTAMP_TZ:
       if (!is_usual_year(number)) {
         buf_printf(write_to(w), "make_timestamp%s(CAST('%" PRId64 "' AS BIGINT))",
                    value->type->kind == TYPE_TIMESTAMP ? "" : "tz", number);
