@@ -15,20 +15,29 @@ static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a batch builder");
 }
 
-static hf_status node_init(arena *a, const layout *l, builder_node *node, hf_error *error) {
+static size_t count_nodes(const layout *l) {
+  while (l->kind == LAYOUT_DICTIONARY) {
+    l = l->children;
+  }
+  size_t nodes = l->n_children;
+  for (size_t i = 0; i < l->n_children; i++) {
+    nodes += count_nodes(&l->children[i]);
+  }
+  return nodes;
+}
+
+/* Takes the nodes of the children from *unused on. */
+static void node_init(const layout *l, builder_node *node, builder_node **unused) {
   while (l->kind == LAYOUT_DICTIONARY) {
     l = l->children;
   }
   node->layout = l;
   node->n_children = l->n_children;
-  node->children = arena_array(a, l->n_children, sizeof *node->children);
-  if (node->children == NULL) {
-    return no_memory(error);
-  }
+  node->children = *unused;
+  *unused += l->n_children;
   for (size_t i = 0; i < l->n_children; i++) {
-    HF_TRY(node_init(a, &l->children[i], &node->children[i], error));
+    node_init(&l->children[i], &node->children[i], unused);
   }
-  return HF_OK;
 }
 
 /* Takes the changes of face off a layout. */
@@ -42,32 +51,69 @@ static void keep_values(layout *l) {
   }
 }
 
-hf_status batch_builder_new_for(const struct ArrowSchema *schema, batch_source source, batch_builder **out,
-                                hf_error *error) {
-  batch_builder *b = mem_zalloc(1, sizeof *b);
+static void shape_release(batch_shape *shape) {
+  if (--shape->builders == 0) {
+    arena_free(shape->memory);
+    mem_free(shape);
+  }
+}
+
+static hf_status shape_new(const struct ArrowSchema *schema, batch_source source, batch_shape **out,
+                           hf_error *error) {
+  batch_shape *shape = mem_zalloc(1, sizeof *shape);
+  if (shape == NULL) {
+    return no_memory(error);
+  }
+  shape->builders = 1;
+  shape->memory = arena_new();
+  hf_status status = shape->memory == NULL ? no_memory(error)
+                                           : layout_of_schema(schema, shape->memory, &shape->layout, error);
+  if (status != HF_OK) {
+    shape_release(shape);
+    return status;
+  }
+  if (source == BATCH_AS_IS) {
+    keep_values(&shape->layout);
+  }
+  shape->n_nodes = count_nodes(&shape->layout);
+  *out = shape;
+  return HF_OK;
+}
+
+static hf_status builder_new(batch_shape *shape, batch_source source, batch_builder **out, hf_error *error) {
+  size_t bytes = sizeof(batch_builder) + shape->n_nodes * sizeof(builder_node);
+  batch_builder *b = mem_zalloc(1, bytes);
   if (b == NULL) {
     return no_memory(error);
   }
+  b->shape = shape;
   b->source = source;
-  b->memory = arena_new();
-  hf_status status =
-      b->memory == NULL ? no_memory(error) : layout_of_schema(schema, b->memory, &b->layout, error);
-  if (status == HF_OK) {
-    if (source == BATCH_AS_IS) {
-      keep_values(&b->layout);
-    }
-    status = node_init(b->memory, &b->layout, &b->root, error);
-  }
-  if (status != HF_OK) {
-    batch_builder_free(b);
-    return status;
-  }
+  b->bytes = bytes;
+  builder_node *unused = b->nodes;
+  node_init(&shape->layout, &b->root, &unused);
   *out = b;
   return HF_OK;
 }
 
+hf_status batch_builder_new_for(const struct ArrowSchema *schema, batch_source source, batch_builder **out,
+                                hf_error *error) {
+  batch_shape *shape = NULL;
+  HF_TRY(shape_new(schema, source, &shape, error));
+  hf_status status = builder_new(shape, source, out, error);
+  if (status != HF_OK) {
+    shape_release(shape);
+  }
+  return status;
+}
+
 hf_status batch_builder_new(const struct ArrowSchema *schema, batch_builder **out, hf_error *error) {
   return batch_builder_new_for(schema, BATCH_AS_IS, out, error);
+}
+
+hf_status batch_builder_new_like(const batch_builder *model, batch_builder **out, hf_error *error) {
+  HF_TRY(builder_new(model->shape, model->source, out, error));
+  model->shape->builders++;
+  return HF_OK;
 }
 
 static void growing_free(batch_builder *b, growing *buffer) {
@@ -100,10 +146,8 @@ void batch_builder_free(batch_builder *b) {
   if (b == NULL) {
     return;
   }
-  if (b->root.layout != NULL) {
-    node_clear(b, &b->root, false);
-  }
-  arena_free(b->memory);
+  node_clear(b, &b->root, false);
+  shape_release(b->shape);
   mem_free(b);
 }
 
@@ -140,7 +184,7 @@ static hf_status append_columns(batch_builder *b, gather_part *part, hf_error *e
   node_save(&b->root);
   part->first += (uint64_t)rows->offset;
   for (size_t i = 0; i < b->root.n_children; i++) {
-    part->layout = &b->layout.children[i];
+    part->layout = &b->shape->layout.children[i];
     part->array = rows->children[i];
     hf_status status = gather_append(&g, &b->root.children[i], part);
     if (status != HF_OK) {
@@ -162,6 +206,52 @@ hf_status batch_builder_append_rows(batch_builder *b, const struct ArrowArray *r
                                     size_t count, hf_error *error) {
   gather_part part = {.array = rows, .numbers = numbers, .count = count};
   return append_columns(b, &part, error);
+}
+
+/* Text behind views: their lengths stand in front. */
+static uint64_t views_cost(const struct ArrowArray *array, uint64_t row, uint64_t count) {
+  enum { VIEW_BYTES = 16 };
+  uint64_t cost = count * sizeof(uint32_t);
+  for (uint64_t i = row; i < row + count; i++) {
+    uint32_t length;
+    memcpy(&length, (const uint8_t *)array->buffers[1] + i * VIEW_BYTES, sizeof length);
+    cost += length;
+  }
+  return cost;
+}
+
+/* Bytes of a bitmap count as one a row at an eighth; a dictionary's values as long as they are on average. */
+static uint64_t part_cost(const layout *l, const struct ArrowArray *array, uint64_t first, uint64_t count) {
+  uint64_t cost = array->null_count == 0 ? 0 : count / 8;
+  uint64_t row = (uint64_t)array->offset + first;
+  uint64_t start = 0;
+  if ((l->kind == LAYOUT_BYTES || l->kind == LAYOUT_LIST) && count > 0) {
+    start = gather_offset_at(array->buffers[1], l->width, row);
+    uint64_t inside = gather_offset_at(array->buffers[1], l->width, row + count) - start;
+    cost += count * l->width;
+    return l->kind == LAYOUT_BYTES ? cost + inside
+                                   : cost + part_cost(l->children, array->children[0], start, inside);
+  }
+  if (l->kind == LAYOUT_DICTIONARY && array->dictionary != NULL) {
+    uint64_t length = (uint64_t)array->dictionary->length;
+    uint64_t values = part_cost(l->children, array->dictionary, 0, length);
+    return cost + (length == 0 ? 0 : (values / length + 1) * count);
+  }
+  cost += l->kind == LAYOUT_FIXED  ? count * l->width
+          : l->kind == LAYOUT_VIEW ? views_cost(array, row, count)
+                                   : count;
+  uint64_t each = l->kind == LAYOUT_FIXED_LIST ? l->width : 1;
+  for (size_t i = 0; i < l->n_children && array->children != NULL; i++) {
+    bool is_dense = l->kind == LAYOUT_DENSE_UNION;
+    cost += part_cost(&l->children[i], array->children[i], is_dense ? 0 : row * each,
+                      is_dense ? 0 : count * each);
+  }
+  return cost;
+}
+
+uint64_t batch_builder_cost(const batch_builder *b, const struct ArrowArray *rows, int64_t first,
+                            int64_t count) {
+  return part_cost(&b->shape->layout, rows, (uint64_t)first, (uint64_t)count);
 }
 
 int64_t batch_builder_rows(const batch_builder *b) {

@@ -30,6 +30,9 @@ hf_status arrow_block_schema(const struct ArrowSchema *schema, struct ArrowSchem
 /* Makes the client's face of a block's schema. `names` (n = children) replace the field names; NULL keeps them. */
 hf_status arrow_client_schema(const struct ArrowSchema *block_schema, const char *const *names,
                               struct ArrowSchema *out, hf_error *error);
+/* Tells whether arrays of one schema can be read as the other's: the same formats at all depths, whatever the names and
+ * whichever the time zones. */
+bool arrow_schemas_alike(const struct ArrowSchema *a, const struct ArrowSchema *b);
 /* Turns one array of the block face into the client's: returns owned in *out; takes *in, also on failure. Buffers
  * that need no change are not copied. Errors: OVERFLOW when an interval does not fit into ns. */
 hf_status arrow_client_array(const struct ArrowSchema *block_schema, struct ArrowArray *in,
@@ -52,6 +55,8 @@ typedef enum batch_source { BATCH_OF_ENGINE, BATCH_OF_CLIENT, BATCH_AS_IS } batc
  * block's. Dictionary columns may also come as plain values. */
 hf_status batch_builder_new_for(const struct ArrowSchema *schema, batch_source source, batch_builder **out,
                                 hf_error *error);
+/* Makes another builder of the same arrays. It shares memory with the model: both stay with one thread. */
+hf_status batch_builder_new_like(const batch_builder *model, batch_builder **out, hf_error *error);
 void batch_builder_free(batch_builder *b);
 /*
  * Appends rows [first, first + count) of a struct array. On any error nothing was appended.
@@ -63,8 +68,11 @@ hf_status batch_builder_append(batch_builder *b, const struct ArrowArray *rows, 
 /* The same for the rows whose numbers are given (a selection). */
 hf_status batch_builder_append_rows(batch_builder *b, const struct ArrowArray *rows, const uint32_t *numbers,
                                     size_t count, hf_error *error);
+/* About how many bytes rows [first, first + count) would take. Cost: O(fields). */
+uint64_t batch_builder_cost(const batch_builder *b, const struct ArrowArray *rows, int64_t first,
+                            int64_t count);
 int64_t batch_builder_rows(const batch_builder *b);
-/* Bytes of memory that the buffers occupy, slack included. O(1). */
+/* Bytes of memory that it occupies, slack included. O(1). */
 size_t batch_builder_bytes(const batch_builder *b);
 /* Bytes that the rows take. Cost: O(fields). */
 size_t batch_builder_data_bytes(const batch_builder *b);

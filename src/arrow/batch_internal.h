@@ -3,7 +3,7 @@
  * What the files of the batch builder share. batch.c owns builders, gather*.c
  * append to their nodes, ipc_write.c writes them out. Internal to src/arrow.
  *
- * Invariants. B1: bytes of the builder = sum of the capacities of its buffers.
+ * Invariants. B1: bytes of the builder = itself and the capacities of its buffers.
  * B2: a node has a validity bitmap of all its rows exactly when null_count > 0
  * (LAYOUT_NULL has none). B3: offsets hold rows + 1 entries as soon as there are
  * rows. B4: bits behind the last row of a bitmap are zero.
@@ -36,12 +36,20 @@ typedef struct builder_node {
   } saved; /* before the append that runs */
 } builder_node;
 
-struct batch_builder {
-  arena *memory; /* layouts and nodes */
-  batch_source source;
+/* What builders of the same arrays share. */
+typedef struct batch_shape {
+  size_t builders;
+  arena *memory; /* of the layouts */
   layout layout; /* of the root */
-  builder_node root;
+  size_t n_nodes;
+} batch_shape;
+
+struct batch_builder {
+  batch_shape *shape;
+  batch_source source;
   size_t bytes;
+  builder_node root;
+  builder_node nodes[]; /* all below the root */
 };
 
 /* One append: what the gather functions hand each other. */

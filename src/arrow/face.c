@@ -144,6 +144,27 @@ hf_status arrow_client_schema(const struct ArrowSchema *block_schema, const char
   return make_schema(FACE_CLIENT, block_schema, names, out, error);
 }
 
+/* Two formats of a time stamp are alike when both have a time zone, or none. */
+static bool formats_equal(const char *a, const char *b) {
+  if (strncmp(a, "ts", 2) == 0 && strlen(a) >= 4 && strncmp(a, b, 4) == 0) {
+    return (a[4] == '\0') == (b[4] == '\0');
+  }
+  return strcmp(a, b) == 0;
+}
+
+bool arrow_schemas_alike(const struct ArrowSchema *a, const struct ArrowSchema *b) {
+  if (!formats_equal(a->format, b->format) || a->n_children != b->n_children ||
+      (a->dictionary == NULL) != (b->dictionary == NULL)) {
+    return false;
+  }
+  for (int64_t i = 0; i < a->n_children; i++) {
+    if (!arrow_schemas_alike(a->children[i], b->children[i])) {
+      return false;
+    }
+  }
+  return a->dictionary == NULL || arrow_schemas_alike(a->dictionary, b->dictionary);
+}
+
 /* -------------------------------------------------------------------- arrays */
 
 enum { CLIENT_WIDTH = 16 }; /* of decimals and of month-day-nano */

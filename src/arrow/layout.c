@@ -307,16 +307,3 @@ bool layout_is_interval(const struct ArrowSchema *field) {
          value.size_bytes == (int64_t)strlen(LAYOUT_TYPE_INTERVAL) && value.data != NULL &&
          memcmp(value.data, LAYOUT_TYPE_INTERVAL, (size_t)value.size_bytes) == 0;
 }
-
-bool layout_schemas_equal(const struct ArrowSchema *a, const struct ArrowSchema *b) {
-  if (strcmp(a->format, b->format) != 0 || a->n_children != b->n_children ||
-      (a->dictionary == NULL) != (b->dictionary == NULL)) {
-    return false;
-  }
-  for (int64_t i = 0; i < a->n_children; i++) {
-    if (!layout_schemas_equal(a->children[i], b->children[i])) {
-      return false;
-    }
-  }
-  return a->dictionary == NULL || layout_schemas_equal(a->dictionary, b->dictionary);
-}

@@ -64,8 +64,6 @@ bool layout_decimal(const char *format, unsigned *precision, unsigned *scale, un
 #define LAYOUT_TYPE_KEY "holdfast.type"
 #define LAYOUT_TYPE_INTERVAL "interval"
 bool layout_is_interval(const struct ArrowSchema *field);
-/* Tells whether two schemas describe the same data: formats and children, names aside. */
-bool layout_schemas_equal(const struct ArrowSchema *a, const struct ArrowSchema *b);
 
 /* ------------------------------------------------------------- validate.c */
 

@@ -15,22 +15,27 @@
 
 /* A run of record batches of one partition in one file: the unit of checksum, hand-out and pruning. */
 typedef struct block {
-  uint32_t file;      /* t<file>.arrow */
+  uint32_t file; /* t<file>.arrow */
   uint32_t partition;
   uint64_t offset, bytes, rows;
-  uint64_t checksum;  /* XXH3 of the bytes */
+  uint64_t checksum; /* XXH3 of the bytes */
 } block;
 
 typedef struct block_index {
-  schema columns;          /* user names and types */
+  schema columns;           /* user names and types */
+  const void *arrow_schema; /* Arrow's schema message of the files; never empty */
+  size_t arrow_schema_bytes;
   uint32_t partitions;
   uint32_t n_files;
-  bool ordered;            /* blocks are in row order */
-  uint64_t rows, bytes;    /* totals */
+  bool ordered;               /* blocks are in row order */
+  uint64_t rows, bytes;       /* totals of the blocks */
   const uint64_t *file_bytes; /* n_files lengths */
   size_t n_blocks;
-  const block *blocks;     /* in file order; ordered: in row order */
+  const block *blocks; /* in file order; ordered: in row order */
 } block_index;
+
+/* Largest encoded index that is read: six million blocks. */
+#define BLOCK_INDEX_LARGEST_BYTES ((size_t)256 << 20)
 
 /* Encodes / decodes an index; decode checks the footer checksum and every bound. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY. */
 hf_status block_index_encode(const block_index *index, buf *out, hf_error *error);
@@ -41,18 +46,20 @@ hf_status block_index_load(const char *dir, arena *a, block_index *out, hf_error
 /* -------------------------------------------------------------------- sink */
 
 typedef struct block_sink_options {
-  const char *dir;        /* the attempt's directory; made by the sink */
-  const schema *columns;  /* of the output, without a partition column */
+  const char *dir;       /* the attempt's directory; made by the sink */
+  const schema *columns; /* of the output, without a partition column */
   uint32_t partitions;
   bool ordered;
-  uint64_t budget_bytes;  /* of all threads together */
-  uint64_t batch_bytes, block_bytes;
-  bool durable;           /* sync before the commit */
+  uint64_t budget_bytes; /* of all threads together */
+  uint64_t batch_bytes;  /* a batch is written when it holds as much */
+  uint64_t block_bytes;  /* a block is closed before it holds more; one batch is always taken */
+  bool durable;          /* sync before the commit */
 } block_sink_options;
 
 typedef struct block_sink block_sink;
 
-/* Makes the directory. Thread: open/append/close run on DuckDB's threads in parallel, the rest on the task's. */
+/* Makes the directory; copies the options. Thread: open/append/close run on DuckDB's threads in parallel, the rest on the
+ * task's. */
 hf_status block_sink_new(const block_sink_options *options, block_sink **out, hf_error *error);
 /* What to give to engine_run_task together with the sink itself. */
 const sink_ops *block_sink_ops(void);
@@ -76,16 +83,20 @@ typedef struct block_input block_input;
 typedef struct block_input_options {
   const block_location *locations;
   size_t n_locations;
-  bool ordered;  /* hand out in order, to one thread */
-  bool verify;   /* checksum of each block at its first map */
+  bool ordered; /* hand out in order, to one thread */
+  bool verify;  /* checksum of each block at its first map */
   unsigned threads;
 } block_input_options;
 
-/* Loads the indexes, checks file sizes, maps. Errors: BLOCK_MISSING (absent, shorter), BLOCK_CORRUPT. */
+/*
+ * Loads the indexes, checks file sizes, maps. Errors: BLOCK_MISSING (absent, shorter), BLOCK_CORRUPT (an index that does
+ * not hold, locations whose columns differ). A file that is cut while it is mapped cannot be guarded against: reading
+ * behind its end is SIGBUS.
+ */
 hf_status block_input_new(const block_input_options *options, block_input **out, hf_error *error);
 void block_input_free(block_input *input);
 const source_ops *block_input_ops(void);
-/* What the engine needs to bind it; borrowed from the input. */
+/* What the engine needs to bind it: user names, an ENUM as VARCHAR at any depth; borrowed from the input. */
 const schema *block_input_columns(const block_input *input);
 const struct ArrowSchema *block_input_arrow_schema(const block_input *input);
 uint64_t block_input_rows(const block_input *input);
@@ -99,10 +110,13 @@ uint64_t block_input_rows_read(const block_input *input);
  * given back. `on_release(context)` is called once, when the stream is released (also after get_next failed).
  * On failure *out is untouched and on_release is not called.
  */
-hf_status block_stream_open(const block_location *locations, size_t n_locations, void (*on_release)(void *context),
-                            void *context, struct ArrowArrayStream *out, hf_error *error);
+hf_status block_stream_open(const block_location *locations, size_t n_locations,
+                            void (*on_release)(void *context), void *context, struct ArrowArrayStream *out,
+                            hf_error *error);
 
-/* Writes an Arrow C stream as one attempt (client data). Takes the stream. Errors: UNSUPPORTED, INVALID_ARGUMENT, DISK_FULL. */
+/* Writes an Arrow C stream as one attempt (client data); `options->columns` is not looked at, the blocks are in row order.
+ * Takes the stream, also on failure. Every array is checked in full. Errors: UNSUPPORTED (a type, by name),
+ * INVALID_ARGUMENT (an array that is not valid, a stream that fails), DISK_FULL. */
 hf_status block_write_stream(struct ArrowArrayStream *stream, const block_sink_options *options, arena *a,
                              block_index *out, hf_error *error);
 

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The input of a task: blocks handed out to DuckDB's threads by a counter, decoded
+ * where they are mapped, cut into windows of at most 2048 rows.
+ * Thread: an input and a scan are shared, a state belongs to one thread.
+ */
+#include "exchange/exchange.h"
+
+#include "arrow/ipc.h"
+#include "base/mem.h"
+#include "exchange/block_set.h"
+
+#include <string.h>
+
+/* DuckDB's vectors hold as many. */
+enum { MOST_ROWS = 2048 };
+
+struct block_input {
+  block_set set;
+  schema columns;
+  bool ordered, verify;
+  unsigned threads;
+  _Atomic uint64_t rows_read;
+};
+
+typedef struct input_scan {
+  block_input *input;
+  size_t n_columns;
+  size_t *columns;
+  atomic_size_t next_block;
+} input_scan;
+
+typedef struct input_state {
+  input_scan *scan;
+  ipc_decoder *decoder;
+  slicer *slicer;
+  set_block *block;         /* the one being read, or NULL */
+  ipc_cursor cursor;        /* its batches not yet decoded */
+  uint64_t block_rows_left; /* rows of it not yet decoded */
+  struct ArrowArray batch;
+  int64_t row; /* the next of the batch */
+} input_state;
+
+static hf_status no_memory(hf_error *error) {
+  return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to read blocks");
+}
+
+/* ------------------------------------------------------------------- columns */
+
+/* The type as blocks hold it: their ENUMs are text. */
+static const data_type *type_in_blocks(const data_type *type, arena *a) {
+  if (!data_type_contains(type, TYPE_ENUM)) {
+    return type;
+  }
+  data_type *copy = arena_alloc(a, sizeof *copy);
+  const data_type **children = arena_array(a, type->n_children, sizeof *children);
+  if (copy == NULL || children == NULL) {
+    return NULL;
+  }
+  if (type->kind == TYPE_ENUM) {
+    copy->kind = TYPE_VARCHAR;
+    return copy;
+  }
+  *copy = *type;
+  copy->children = children;
+  for (size_t i = 0; i < type->n_children; i++) {
+    children[i] = type_in_blocks(type->children[i], a);
+    if (children[i] == NULL) {
+      return NULL;
+    }
+  }
+  return copy;
+}
+
+static hf_status columns_init(block_input *input, hf_error *error) {
+  const schema *from = &input->set.columns;
+  column *columns = arena_array(input->set.memory, from->n_columns, sizeof *columns);
+  if (columns == NULL) {
+    return no_memory(error);
+  }
+  for (size_t i = 0; i < from->n_columns; i++) {
+    columns[i] = (column){from->columns[i].name, type_in_blocks(from->columns[i].type, input->set.memory)};
+    if (columns[i].type == NULL) {
+      return no_memory(error);
+    }
+  }
+  input->columns = (schema){.n_columns = from->n_columns, .columns = columns};
+  return HF_OK;
+}
+
+/* ---------------------------------------------------------------------- scan */
+
+static hf_status scan_open(void *source, const size_t *columns, size_t n_columns, void **scan,
+                           unsigned *threads, hf_error *error) {
+  block_input *input = source;
+  input_scan *made = mem_zalloc(1, sizeof *made);
+  size_t *copy = mem_zalloc(n_columns, sizeof *copy);
+  if (made == NULL || copy == NULL) {
+    mem_free(made);
+    mem_free(copy);
+    return no_memory(error);
+  }
+  if (n_columns > 0) {
+    memcpy(copy, columns, n_columns * sizeof *copy);
+  }
+  made->input = input;
+  made->n_columns = n_columns;
+  made->columns = copy;
+  atomic_init(&made->next_block, 0);
+  size_t most = input->ordered ? 1 : input->threads;
+  most = most < input->set.n_blocks ? most : input->set.n_blocks;
+  *threads = most == 0 ? 1 : (unsigned)most;
+  *scan = made;
+  return HF_OK;
+}
+
+static void scan_close(void *scan) {
+  input_scan *s = scan;
+  mem_free(s->columns);
+  mem_free(s);
+}
+
+static void thread_close(void *state) {
+  input_state *s = state;
+  if (s->batch.release != NULL) {
+    s->batch.release(&s->batch);
+  }
+  slicer_free(s->slicer);
+  ipc_decoder_free(s->decoder);
+  mem_free(s);
+}
+
+static hf_status thread_open(void *scan, void **state, hf_error *error) {
+  input_scan *of = scan;
+  const struct ArrowSchema *arrow_schema = &of->input->set.arrow_schema;
+  input_state *s = mem_zalloc(1, sizeof *s);
+  if (s == NULL) {
+    return no_memory(error);
+  }
+  s->scan = of;
+  hf_status status = ipc_decoder_new(arrow_schema, of->columns, of->n_columns, &s->decoder, error);
+  if (status == HF_OK) {
+    status = slicer_new(arrow_schema, of->columns, of->n_columns, &s->slicer, error);
+  }
+  if (status != HF_OK) {
+    thread_close(s);
+    return status;
+  }
+  *state = s;
+  return HF_OK;
+}
+
+/* Claims the next block; none is left when s->block is NULL afterwards. */
+static hf_status claim_block(input_state *s, hf_error *error) {
+  block_input *input = s->scan->input;
+  size_t number = atomic_fetch_add_explicit(&s->scan->next_block, 1, memory_order_relaxed);
+  s->block = NULL;
+  if (number >= input->set.n_blocks) {
+    return HF_OK;
+  }
+  set_block *b = &input->set.blocks[number];
+  if (input->verify) {
+    HF_TRY(block_set_verify(b, error));
+  }
+  s->block = b;
+  s->cursor = (ipc_cursor){.bytes = b->file->bytes + b->offset, .left = b->bytes};
+  s->block_rows_left = b->rows;
+  return HF_OK;
+}
+
+static hf_status decode_batch(input_state *s, hf_error *error) {
+  static const ipc_read_options trusted = {.validate = false};
+  if (s->batch.release != NULL) {
+    s->batch.release(&s->batch);
+  }
+  s->row = 0;
+  HF_TRY(
+      block_set_blame(s->block, ipc_read_batch(s->decoder, &s->cursor, &trusted, &s->batch, error), error));
+  uint64_t rows = (uint64_t)s->batch.length;
+  if (rows > s->block_rows_left || (s->cursor.left == 0 && rows != s->block_rows_left)) {
+    return error_set(
+        error, HF_E_BLOCK_CORRUPT, "a block holds other rows than its index says: %llu, at %llu of %s",
+        (unsigned long long)s->block->rows, (unsigned long long)s->block->offset, s->block->file->path);
+  }
+  s->block_rows_left -= rows;
+  return HF_OK;
+}
+
+static void release_nothing(struct ArrowArray *array) {
+  array->release = NULL;
+}
+
+static int64_t at_most(int64_t rows) {
+  return rows < MOST_ROWS ? rows : MOST_ROWS;
+}
+
+/* Without columns nothing is decoded: a block's rows are known. */
+static hf_status next_count(input_state *s, struct ArrowArray *out, hf_error *error) {
+  while (s->block_rows_left == 0) {
+    HF_TRY(claim_block(s, error));
+    if (s->block == NULL) {
+      break;
+    }
+  }
+  int64_t count = at_most((int64_t)s->block_rows_left);
+  s->block_rows_left -= (uint64_t)count;
+  *out = (struct ArrowArray){.length = count, .release = release_nothing};
+  return HF_OK;
+}
+
+static hf_status next_columns(input_state *s, struct ArrowArray *out, hf_error *error) {
+  while (s->batch.release == NULL || s->row == s->batch.length) {
+    while (s->cursor.left == 0) {
+      HF_TRY(claim_block(s, error));
+      if (s->block == NULL) {
+        *out = (struct ArrowArray){.release = release_nothing};
+        return HF_OK;
+      }
+    }
+    HF_TRY(decode_batch(s, error));
+  }
+  int64_t count = at_most(s->batch.length - s->row);
+  slicer_cut(s->slicer, &s->batch, s->row, count, out);
+  s->row += count;
+  return HF_OK;
+}
+
+static hf_status next(void *state, struct ArrowArray *out, hf_error *error) {
+  input_state *s = state;
+  HF_TRY(s->scan->n_columns == 0 ? next_count(s, out, error) : next_columns(s, out, error));
+  atomic_fetch_add_explicit(&s->scan->input->rows_read, (uint64_t)out->length, memory_order_relaxed);
+  return HF_OK;
+}
+
+static const source_ops input_ops = {.open = scan_open,
+                                     .thread_open = thread_open,
+                                     .next = next,
+                                     .thread_close = thread_close,
+                                     .close = scan_close};
+
+/* --------------------------------------------------------------------- input */
+
+hf_status block_input_new(const block_input_options *options, block_input **out, hf_error *error) {
+  block_input *input = mem_zalloc(1, sizeof *input);
+  if (input == NULL) {
+    return no_memory(error);
+  }
+  input->ordered = options->ordered;
+  input->verify = options->verify;
+  input->threads = options->threads;
+  atomic_init(&input->rows_read, 0);
+  hf_status status = block_set_open(options->locations, options->n_locations, &input->set, error);
+  if (status == HF_OK) {
+    status = columns_init(input, error);
+  }
+  if (status != HF_OK) {
+    block_input_free(input);
+    return status;
+  }
+  *out = input;
+  return HF_OK;
+}
+
+void block_input_free(block_input *input) {
+  if (input != NULL) {
+    block_set_close(&input->set);
+    mem_free(input);
+  }
+}
+
+const source_ops *block_input_ops(void) {
+  return &input_ops;
+}
+
+const schema *block_input_columns(const block_input *input) {
+  return &input->columns;
+}
+
+const struct ArrowSchema *block_input_arrow_schema(const block_input *input) {
+  return &input->set.arrow_schema;
+}
+
+uint64_t block_input_rows(const block_input *input) {
+  return input->set.rows;
+}
+
+uint64_t block_input_rows_read(const block_input *input) {
+  return atomic_load_explicit(&input->rows_read, memory_order_relaxed);
+}
