@@ -182,15 +182,15 @@ static bool is_in_scope(const scope *s, const char *name) {
 }
 
 static hf_status take_table(names_walk *w, struct json_object *ref, const scope *s) {
-  table_ref t = {tree_text(ref, "catalog_name"), tree_text(ref, "schema_name"), tree_text(ref, "table_name"),
-                 tree_text(ref, "alias"), 0};
+  table_ref t = {node_text(ref, "catalog_name"), node_text(ref, "schema_name"), node_text(ref, "table_name"),
+                 node_text(ref, "alias"), 0};
   bool is_bare = *t.catalog == '\0' && *t.schema == '\0';
   bool is_recurring = *t.catalog == '\0' && strcasecmp(t.schema, "recurring") == 0;
   if ((is_bare || is_recurring) && is_in_scope(s, t.name)) {
     return HF_OK;
   }
-  size_t known = tree_location(ref, &t.offset) ? t.offset : SIZE_MAX;
-  if (tree_get(ref, "at_clause") != NULL) {
+  size_t known = node_location(ref, &t.offset) ? t.offset : SIZE_MAX;
+  if (node_get(ref, "at_clause") != NULL) {
     return names_fail(w, HF_E_UNSUPPORTED, known, "this feature is not there: AT of a table", t.name, NULL);
   }
   const relation *bound = is_plain(&t) ? w->names->lookup(w->names->context, t.name) : NULL;
@@ -232,7 +232,7 @@ static hf_status walk_members(names_walk *w, struct json_object *node, const cha
 
 /* The right side of a recursive expression sees its name, the left side does not. */
 static hf_status walk_recursive(names_walk *w, struct json_object *node, const scope *s) {
-  scope own = {tree_text(node, "cte_name"), s};
+  scope own = {node_text(node, "cte_name"), s};
   json_object_object_foreach(node, key, member) {
     if (strcmp(key, "cte_map") != 0) {
       HF_TRY(walk(w, member, strcmp(key, "right") == 0 ? &own : s));
@@ -243,25 +243,25 @@ static hf_status walk_recursive(names_walk *w, struct json_object *node, const s
 
 /* A query with its common table expressions: each sees those before it, the query sees all. */
 static hf_status walk_query(names_walk *w, struct json_object *node, const scope *s) {
-  struct json_object *map = tree_get(node, "cte_map");
-  size_t n = tree_count(map, "map");
+  struct json_object *map = node_get(node, "cte_map");
+  size_t n = node_count(map, "map");
   scope *scopes = arena_array(w->arena, n + 1, sizeof *scopes);
   if (scopes == NULL) {
     return names_out_of_memory(w);
   }
   for (size_t i = 0; i < n; i++) {
-    struct json_object *entry = tree_at(map, "map", i);
-    HF_TRY(walk(w, tree_get(entry, "value"), s));
-    scopes[i] = (scope){tree_text(entry, "key"), s};
+    struct json_object *entry = node_at(map, "map", i);
+    HF_TRY(walk(w, node_get(entry, "value"), s));
+    scopes[i] = (scope){node_text(entry, "key"), s};
     s = &scopes[i];
   }
-  return tree_is(node, "type", "RECURSIVE_CTE_NODE") ? walk_recursive(w, node, s)
+  return node_is(node, "type", "RECURSIVE_CTE_NODE") ? walk_recursive(w, node, s)
                                                      : walk_members(w, node, "cte_map", s);
 }
 
 /* DESCRIBE and SUMMARIZE hold a query; without one it lists what the engine has, which is not the session's. */
 static hf_status check_show(const names_walk *w, struct json_object *ref) {
-  if (tree_get(ref, "query") != NULL) {
+  if (node_get(ref, "query") != NULL) {
     return HF_OK;
   }
   return names_fail(w, HF_E_STATEMENT_REFUSED, SIZE_MAX, "this cannot stand in a query",
@@ -270,18 +270,18 @@ static hf_status check_show(const names_walk *w, struct json_object *ref) {
 
 static hf_status walk_object(names_walk *w, struct json_object *node, const scope *s) {
   bool descend = true;
-  if (tree_get(node, "cte_map") != NULL) {
+  if (node_get(node, "cte_map") != NULL) {
     return walk_query(w, node, s);
   }
-  if (tree_is(node, "type", "BASE_TABLE")) {
+  if (node_is(node, "type", "BASE_TABLE")) {
     HF_TRY(take_table(w, node, s));
-  } else if (tree_is(node, "type", "TABLE_FUNCTION")) {
+  } else if (node_is(node, "type", "TABLE_FUNCTION")) {
     HF_TRY(names_table_function(w, node, &descend));
-  } else if (tree_is(node, "type", "SHOW_REF")) {
+  } else if (node_is(node, "type", "SHOW_REF")) {
     HF_TRY(check_show(w, node));
-  } else if (tree_is(node, "class", "FUNCTION")) {
+  } else if (node_is(node, "class", "FUNCTION")) {
     HF_TRY(names_scalar_function(w, node));
-  } else if (tree_is(node, "class", "PARAMETER")) {
+  } else if (node_is(node, "class", "PARAMETER")) {
     return names_fail(w, HF_E_UNSUPPORTED, SIZE_MAX, "this feature is not there", "parameters",
                       "put the values into the text");
   }
@@ -302,8 +302,8 @@ static hf_status walk(names_walk *w, struct json_object *value, const scope *s) 
 /* -------------------------------------------------------------------- order */
 
 static bool has_modifier(struct json_object *node, const char *type) {
-  for (size_t i = 0; i < tree_count(node, "modifiers"); i++) {
-    if (tree_is(tree_at(node, "modifiers", i), "type", type)) {
+  for (size_t i = 0; i < node_count(node, "modifiers"); i++) {
+    if (node_is(node_at(node, "modifiers", i), "type", type)) {
       return true;
     }
   }
@@ -312,7 +312,7 @@ static bool has_modifier(struct json_object *node, const char *type) {
 
 static const sql_spot *spot_at(const names_walk *w, struct json_object *ref) {
   size_t offset = 0;
-  for (size_t i = 0; tree_location(ref, &offset) && i < w->n_spots; i++) {
+  for (size_t i = 0; node_location(ref, &offset) && i < w->n_spots; i++) {
     if (w->spots[i].offset <= offset && offset < w->spots[i].offset + w->spots[i].length) {
       return &w->spots[i];
     }
@@ -325,16 +325,16 @@ static bool is_ordered(const names_walk *w, struct json_object *node) {
   if (has_modifier(node, "ORDER_MODIFIER")) {
     return true;
   }
-  bool passes_on = tree_is(node, "type", "SELECT_NODE") && !has_modifier(node, "DISTINCT_MODIFIER") &&
-                   tree_count(node, "group_expressions") == 0 && tree_get(node, "sample") == NULL;
-  struct json_object *from = tree_get(node, "from_table");
+  bool passes_on = node_is(node, "type", "SELECT_NODE") && !has_modifier(node, "DISTINCT_MODIFIER") &&
+                   node_count(node, "group_expressions") == 0 && node_get(node, "sample") == NULL;
+  struct json_object *from = node_get(node, "from_table");
   if (!passes_on) {
     return false;
   }
-  if (tree_is(from, "type", "SUBQUERY")) {
-    return is_ordered(w, tree_get(tree_get(from, "subquery"), "node"));
+  if (node_is(from, "type", "SUBQUERY")) {
+    return is_ordered(w, node_get(node_get(from, "subquery"), "node"));
   }
-  const sql_spot *spot = tree_is(from, "type", "BASE_TABLE") ? spot_at(w, from) : NULL;
+  const sql_spot *spot = node_is(from, "type", "BASE_TABLE") ? spot_at(w, from) : NULL;
   return spot != NULL && spot->bound != NULL && relation_look(spot->bound).top_ordered;
 }
 
@@ -380,19 +380,19 @@ static hf_status normalise(const char *sql, relation *r, hf_error *error) {
 
 static hf_status find_names(names_walk *w, relation *r, const char *json) {
   struct json_object *tree = NULL;
-  HF_TRY(tree_parse(json, &tree, w->error));
+  HF_TRY(node_parse(json, &tree, w->error));
   hf_status status = HF_OK;
-  if (tree_count(tree, "statements") != 1) {
+  if (node_count(tree, "statements") != 1) {
     status =
-        error_set(w->error, HF_E_SYNTAX, "one query is expected, found %zu", tree_count(tree, "statements"));
+        error_set(w->error, HF_E_SYNTAX, "one query is expected, found %zu", node_count(tree, "statements"));
   } else {
-    status = walk(w, tree_get(tree, "statements"), NULL);
+    status = walk(w, node_get(tree, "statements"), NULL);
   }
   if (status == HF_OK && w->n_spots > 0) {
     qsort(w->spots, w->n_spots, sizeof *w->spots, compare_spots);
   }
   if (status == HF_OK) {
-    r->view.top_ordered = is_ordered(w, tree_get(tree_at(tree, "statements", 0), "node"));
+    r->view.top_ordered = is_ordered(w, node_get(node_at(tree, "statements", 0), "node"));
   }
   json_object_put(tree);
   return status;
@@ -404,8 +404,8 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
   names_walk w = {.tokens = &r->tokens, .names = names, .arena = r->arena, .error = error};
   HF_TRY(normalise(sql, r, error));
   arena *scratch = arena_new();
-  hf_status status = scratch == NULL ? names_out_of_memory(&w)
-                                     : engine_parse(planner, r->view.text, scratch, &json, error);
+  hf_status status =
+      scratch == NULL ? names_out_of_memory(&w) : engine_parse(planner, r->view.text, scratch, &json, error);
   if (status == HF_OK) {
     status = find_names(&w, r, json);
   }

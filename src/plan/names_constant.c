@@ -30,10 +30,10 @@ static void spell_decimal(int64_t digits, int scale, buf *out) {
 }
 
 static bool spell_value(struct json_object *value, buf *out) {
-  struct json_object *type = tree_get(value, "type");
-  struct json_object *content = tree_get(value, "value");
-  const char *id = tree_text(type, "id");
-  if (json_object_get_boolean(tree_get(value, "is_null"))) {
+  struct json_object *type = node_get(value, "type");
+  struct json_object *content = node_get(value, "value");
+  const char *id = node_text(type, "id");
+  if (json_object_get_boolean(node_get(value, "is_null"))) {
     buf_text(out, "NULL");
     return true;
   }
@@ -52,7 +52,7 @@ static bool spell_value(struct json_object *value, buf *out) {
       return true;
     case json_type_int:
       if (strcmp(id, "DECIMAL") == 0) {
-        int scale = json_object_get_int(tree_get(tree_get(type, "type_info"), "scale"));
+        int scale = json_object_get_int(node_get(node_get(type, "type_info"), "scale"));
         spell_decimal(json_object_get_int64(content), scale < 0 || scale > 38 ? 0 : scale, out);
       } else {
         buf_text(out, json_object_get_string(content));
@@ -65,9 +65,9 @@ static bool spell_value(struct json_object *value, buf *out) {
 
 /* The boolean literal is parsed as CAST('t' AS BOOLEAN). */
 static bool spell_cast(struct json_object *cast, buf *out) {
-  struct json_object *value = tree_get(tree_get(cast, "child"), "value");
-  const char *text = tree_text(value, "value");
-  bool is_truth = tree_is(tree_get(cast, "cast_type"), "id", "BOOLEAN") &&
+  struct json_object *value = node_get(node_get(cast, "child"), "value");
+  const char *text = node_text(value, "value");
+  bool is_truth = node_is(node_get(cast, "cast_type"), "id", "BOOLEAN") &&
                   (strcmp(text, "t") == 0 || strcmp(text, "f") == 0);
   if (is_truth) {
     buf_text(out, *text == 't' ? "true" : "false");
@@ -77,23 +77,23 @@ static bool spell_cast(struct json_object *cast, buf *out) {
 
 /* [a, b], {'k': v}, ROW(…) is not taken, MAP is not taken; a sign before a number. */
 static bool spell_function(struct json_object *function, buf *out) {
-  size_t n = tree_count(function, "children");
-  const char *name = tree_text(function, "function_name");
+  size_t n = node_count(function, "children");
+  const char *name = node_text(function, "function_name");
   bool is_list = strcmp(name, "list_value") == 0;
   bool is_struct = strcmp(name, "struct_pack") == 0;
   if (strcmp(name, "-") == 0 && n == 1) {
     buf_char(out, '-');
-    return spell_expression(tree_at(function, "children", 0), out);
+    return spell_expression(node_at(function, "children", 0), out);
   }
   if (!is_list && !is_struct) {
     return false;
   }
   buf_char(out, is_list ? '[' : '{');
   for (size_t i = 0; i < n; i++) {
-    struct json_object *child = tree_at(function, "children", i);
+    struct json_object *child = node_at(function, "children", i);
     buf_text(out, i == 0 ? "" : ", ");
     if (is_struct) {
-      buf_sql_string(out, tree_text(child, "alias"));
+      buf_sql_string(out, node_text(child, "alias"));
       buf_text(out, ": ");
     }
     if (!spell_expression(child, out)) {
@@ -105,13 +105,13 @@ static bool spell_function(struct json_object *function, buf *out) {
 }
 
 static bool spell_expression(struct json_object *expression, buf *out) {
-  if (tree_is(expression, "class", "CONSTANT")) {
-    return spell_value(tree_get(expression, "value"), out);
+  if (node_is(expression, "class", "CONSTANT")) {
+    return spell_value(node_get(expression, "value"), out);
   }
-  if (tree_is(expression, "class", "CAST")) {
+  if (node_is(expression, "class", "CAST")) {
     return spell_cast(expression, out);
   }
-  return tree_is(expression, "class", "FUNCTION") && spell_function(expression, out);
+  return node_is(expression, "class", "FUNCTION") && spell_function(expression, out);
 }
 
 bool names_constant_sql(struct json_object *expression, buf *out) {

@@ -73,12 +73,12 @@ static bool is_refused_scalar(const char *name) {
 }
 
 hf_status names_scalar_function(const names_walk *w, struct json_object *function) {
-  const char *name = tree_text(function, "function_name");
+  const char *name = node_text(function, "function_name");
   size_t offset = 0;
   if (!is_refused_scalar(name)) {
     return HF_OK;
   }
-  bool known = tree_location(function, &offset);
+  bool known = node_location(function, &offset);
   return names_fail(w, HF_E_FUNCTION_REFUSED, known ? offset : SIZE_MAX, "this function is not accepted",
                     name, "leave it out: a query may not look at or change the engine that runs it");
 }
@@ -101,23 +101,23 @@ static hf_status bad_argument(const names_walk *w, const reader_call *call, cons
 }
 
 static const char *constant_text(struct json_object *expression) {
-  struct json_object *value = tree_get(expression, "value");
-  bool is_text = tree_is(expression, "class", "CONSTANT") &&
-                 tree_is(tree_get(value, "type"), "id", "VARCHAR") &&
-                 json_object_is_type(tree_get(value, "value"), json_type_string);
-  return is_text ? tree_text(value, "value") : NULL;
+  struct json_object *value = node_get(expression, "value");
+  bool is_text = node_is(expression, "class", "CONSTANT") &&
+                 node_is(node_get(value, "type"), "id", "VARCHAR") &&
+                 json_object_is_type(node_get(value, "value"), json_type_string);
+  return is_text ? node_text(value, "value") : NULL;
 }
 
 /* 'a', or ['a', 'b'] */
 static hf_status read_paths(const names_walk *w, reader_call *call, struct json_object *argument) {
-  bool is_list = tree_is(argument, "class", "FUNCTION") && tree_is(argument, "function_name", "list_value");
-  size_t n = is_list ? tree_count(argument, "children") : 1;
+  bool is_list = node_is(argument, "class", "FUNCTION") && node_is(argument, "function_name", "list_value");
+  size_t n = is_list ? node_count(argument, "children") : 1;
   call->paths = arena_array(w->arena, n == 0 ? 1 : n, sizeof *call->paths);
   if (call->paths == NULL) {
     return names_out_of_memory(w);
   }
   for (size_t i = 0; i < n; i++) {
-    const char *path = constant_text(is_list ? tree_at(argument, "children", i) : argument);
+    const char *path = constant_text(is_list ? node_at(argument, "children", i) : argument);
     if (path == NULL) {
       return bad_argument(w, call, "a reader takes the names of files as constants", call->row->name);
     }
@@ -147,13 +147,13 @@ static hf_status add_option(const names_walk *w, reader_call *call, const char *
 
 /* header = true is parsed as a comparison, header := true and header => true as a value with an alias. */
 static hf_status read_option(const names_walk *w, reader_call *call, struct json_object *argument) {
-  const char *name = tree_text(argument, "alias");
+  const char *name = node_text(argument, "alias");
   struct json_object *value = argument;
-  if (tree_is(argument, "type", "COMPARE_EQUAL")) {
-    struct json_object *left = tree_get(argument, "left");
+  if (node_is(argument, "type", "COMPARE_EQUAL")) {
+    struct json_object *left = node_get(argument, "left");
     name =
-        tree_count(left, "column_names") == 1 ? json_object_get_string(tree_at(left, "column_names", 0)) : "";
-    value = tree_get(argument, "right");
+        node_count(left, "column_names") == 1 ? json_object_get_string(node_at(left, "column_names", 0)) : "";
+    value = node_get(argument, "right");
   }
   if (*name == '\0') {
     return bad_argument(w, call, "a reader takes one list of files, then options by name", call->row->name);
@@ -192,13 +192,13 @@ static hf_status add_implied(const names_walk *w, reader_call *call) {
 }
 
 static hf_status read_call(const names_walk *w, reader_call *call, struct json_object *function) {
-  size_t n = tree_count(function, "children");
+  size_t n = node_count(function, "children");
   if (n == 0 || n > MOST_READER_ARGUMENTS - 4) {
     return bad_argument(w, call, "a reader is given no file, or too many arguments", call->row->name);
   }
-  HF_TRY(read_paths(w, call, tree_at(function, "children", 0)));
+  HF_TRY(read_paths(w, call, node_at(function, "children", 0)));
   for (size_t i = 1; i < n; i++) {
-    HF_TRY(read_option(w, call, tree_at(function, "children", i)));
+    HF_TRY(read_option(w, call, node_at(function, "children", i)));
   }
   return add_implied(w, call);
 }
@@ -223,23 +223,23 @@ static hf_status add_reader(names_walk *w, const table_function_row *row, struct
   if (call == NULL) {
     return names_out_of_memory(w);
   }
-  size_t first = tree_location(ref, &offset) ? token_list_find(w->tokens, offset) : w->tokens->count;
+  size_t first = node_location(ref, &offset) ? token_list_find(w->tokens, offset) : w->tokens->count;
   size_t end = call_end(w->tokens, first);
   *call = (reader_call){.row = row, .offset = offset};
   if (end == 0) {
     return names_fail(w, HF_E_UNSUPPORTED, SIZE_MAX, "a reader's call cannot be found in the text", row->name,
                       NULL);
   }
-  if (!tree_is(ref, "with_ordinality", "WITHOUT_ORDINALITY") && tree_get(ref, "with_ordinality") != NULL) {
+  if (!node_is(ref, "with_ordinality", "WITHOUT_ORDINALITY") && node_get(ref, "with_ordinality") != NULL) {
     return names_fail(w, HF_E_UNSUPPORTED, offset, "this feature is not there: WITH ORDINALITY of a reader",
                       row->name, "number the rows with row_number() OVER ()");
   }
-  HF_TRY(read_call(w, call, tree_get(ref, "function")));
+  HF_TRY(read_call(w, call, node_get(ref, "function")));
   source_request request = {row->format, call->paths, call->n_paths, call->options, call->n_options};
   sql_spot spot = {.offset = offset,
                    .length = end - offset,
                    .name = row->name,
-                   .alias = *tree_text(ref, "alias") == '\0' ? row->name : NULL,
+                   .alias = *node_text(ref, "alias") == '\0' ? row->name : NULL,
                    .source = source_request_copy(&request, w->arena)};
   return spot.source == NULL ? names_out_of_memory(w) : names_add_spot(w, &spot);
 }
@@ -248,7 +248,7 @@ static hf_status add_reader(names_walk *w, const table_function_row *row, struct
 
 static hf_status refuse(const names_walk *w, struct json_object *ref, const char *name) {
   size_t offset = 0;
-  bool known = tree_location(ref, &offset);
+  bool known = node_location(ref, &offset);
   nearest near = nearest_to(name);
   for (size_t i = 0; i < sizeof TABLE_FUNCTIONS / sizeof TABLE_FUNCTIONS[0]; i++) {
     nearest_offer(&near, TABLE_FUNCTIONS[i].name);
@@ -262,10 +262,10 @@ static hf_status refuse(const names_walk *w, struct json_object *ref, const char
 }
 
 hf_status names_table_function(names_walk *w, struct json_object *ref, bool *descend) {
-  struct json_object *function = tree_get(ref, "function");
-  const char *name = tree_text(function, "function_name");
-  const char *schema_name = tree_text(function, "schema");
-  bool is_plain = *tree_text(function, "catalog") == '\0' &&
+  struct json_object *function = node_get(ref, "function");
+  const char *name = node_text(function, "function_name");
+  const char *schema_name = node_text(function, "schema");
+  bool is_plain = *node_text(function, "catalog") == '\0' &&
                   (*schema_name == '\0' || strcasecmp(schema_name, "main") == 0);
   const table_function_row *row = NULL;
   for (size_t i = 0; is_plain && i < sizeof TABLE_FUNCTIONS / sizeof TABLE_FUNCTIONS[0]; i++) {

@@ -4,7 +4,7 @@
 #define HF_PLAN_NAMES_INTERNAL_H
 
 #include "plan/relation_internal.h"
-#include "plan/tree.h"
+#include "plan/node.h"
 
 typedef struct names_walk {
   const token_list *tokens;

@@ -6,7 +6,7 @@
  */
 #include "plan/lower_internal.h"
 
-#include "plan/tree.h"
+#include "plan/node.h"
 
 #include <string.h>
 #include <strings.h>
@@ -72,9 +72,9 @@ static bool is_among(const char *const *list, size_t n, const char *name) {
 
 /* first(x) over input that has its own order: first(x ORDER BY y) is still open to ties, so it counts. */
 static const char *why_expression(struct json_object *node) {
-  const char *class = tree_text(node, "expression_class");
-  const char *name = tree_text(node, "name");
-  const char *type = tree_text(node, "type");
+  const char *class = node_text(node, "expression_class");
+  const char *name = node_text(node, "name");
+  const char *type = node_text(node, "type");
   bool is_call = strcmp(class, "BOUND_FUNCTION") == 0 || strcmp(class, "BOUND_AGGREGATE") == 0 ||
                  strcmp(class, "BOUND_WINDOW") == 0;
   if (is_call && is_among(FUNCTIONS, sizeof FUNCTIONS / sizeof FUNCTIONS[0], name)) {
@@ -87,29 +87,29 @@ static const char *why_expression(struct json_object *node) {
     return type + sizeof "WINDOW_" - 1;
   }
   bool counts_rows =
-      strstr(tree_text(node, "start"), "ROWS") != NULL || strstr(tree_text(node, "end"), "ROWS") != NULL;
+      strstr(node_text(node, "start"), "ROWS") != NULL || strstr(node_text(node, "end"), "ROWS") != NULL;
   return counts_rows ? "a window frame of ROWS" : NULL;
 }
 
 /* Finds an operator through projections: LIMIT over ORDER BY is ordered. */
 static bool stands_over_order(struct json_object *node) {
-  struct json_object *child = tree_at(node, "children", 0);
-  while (tree_is(child, "type", "LOGICAL_PROJECTION")) {
-    child = tree_at(child, "children", 0);
+  struct json_object *child = node_at(node, "children", 0);
+  while (node_is(child, "type", "LOGICAL_PROJECTION")) {
+    child = node_at(child, "children", 0);
   }
-  return tree_is(child, "type", "LOGICAL_ORDER_BY");
+  return node_is(child, "type", "LOGICAL_ORDER_BY");
 }
 
 static const char *why_operator(struct json_object *node) {
-  const char *type = tree_text(node, "type");
+  const char *type = node_text(node, "type");
   if (strcmp(type, "LOGICAL_LIMIT") == 0 && !stands_over_order(node)) {
     return "LIMIT without ORDER BY";
   }
-  if (strcmp(type, "LOGICAL_DISTINCT") == 0 && tree_is(node, "distinct_type", "DISTINCT_ON") &&
-      tree_count(tree_get(node, "order_by"), "orders") == 0) {
+  if (strcmp(type, "LOGICAL_DISTINCT") == 0 && node_is(node, "distinct_type", "DISTINCT_ON") &&
+      node_count(node_get(node, "order_by"), "orders") == 0) {
     return "DISTINCT ON without ORDER BY";
   }
-  if (strcmp(type, "LOGICAL_GET") == 0 && tree_get(tree_get(node, "extra_info"), "sample_options") != NULL) {
+  if (strcmp(type, "LOGICAL_GET") == 0 && node_get(node_get(node, "extra_info"), "sample_options") != NULL) {
     return "SAMPLE";
   }
   for (size_t i = 0; i < sizeof OPERATORS / sizeof OPERATORS[0]; i++) {
@@ -125,12 +125,12 @@ static const char *why_operator(struct json_object *node) {
  * first row is its only one.
  */
 static bool is_scalar_subquery(struct json_object *aggregate) {
-  if (!tree_is(aggregate, "type", "LOGICAL_AGGREGATE_AND_GROUP_BY") || tree_count(aggregate, "groups") != 0 ||
-      tree_count(aggregate, "expressions") != 2) {
+  if (!node_is(aggregate, "type", "LOGICAL_AGGREGATE_AND_GROUP_BY") || node_count(aggregate, "groups") != 0 ||
+      node_count(aggregate, "expressions") != 2) {
     return false;
   }
-  const char *first = tree_text(tree_at(aggregate, "expressions", 0), "name");
-  const char *second = tree_text(tree_at(aggregate, "expressions", 1), "name");
+  const char *first = node_text(node_at(aggregate, "expressions", 0), "name");
+  const char *second = node_text(node_at(aggregate, "expressions", 1), "name");
   return strcmp(first, "first") == 0 && strncmp(second, "count", 5) == 0;
 }
 
@@ -146,14 +146,14 @@ static bool calls_error(struct json_object *value) {
   if (!json_object_is_type(value, json_type_object)) {
     return false;
   }
-  if (tree_is(value, "name", "error")) {
+  if (node_is(value, "name", "error")) {
     return true;
   }
   json_object_object_foreach(value, key, member) {
     if (strcmp(key, "children") != 0 && calls_error(member)) {
       return true;
     }
-    if (strcmp(key, "children") == 0 && tree_get(value, "expression_class") != NULL && calls_error(member)) {
+    if (strcmp(key, "children") == 0 && node_get(value, "expression_class") != NULL && calls_error(member)) {
       return true;
     }
   }
@@ -191,7 +191,7 @@ static const char *why(struct json_object *value, bool in_checked_projection) {
     return found;
   }
   bool skips = in_checked_projection && is_scalar_subquery(value);
-  bool checks = tree_is(value, "type", "LOGICAL_PROJECTION") && calls_error(tree_get(value, "expressions"));
+  bool checks = node_is(value, "type", "LOGICAL_PROJECTION") && calls_error(node_get(value, "expressions"));
   return why_members(value, skips, checks);
 }
 
@@ -218,7 +218,7 @@ hf_status plan_traits_of(engine *planner, const lowered *l, arena *a, plan_trait
   engine_set_scans(planner, NULL, 0);
   HF_TRY(status);
   struct json_object *tree = NULL;
-  if (json == NULL || tree_parse(json, &tree, NULL) != HF_OK) {
+  if (json == NULL || node_parse(json, &tree, NULL) != HF_OK) {
     return set_why(out, "a plan that DuckDB cannot write down", a, error);
   }
   status = set_why(out, why(tree, false), a, error);
