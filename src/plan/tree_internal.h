@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that read the plan tree share. Not a door: the door is tree_plan.h. */
+/* What the files that read the plan tree share. Not a door: the door is tree.h. */
 #ifndef HF_PLAN_TREE_INTERNAL_H
 #define HF_PLAN_TREE_INTERNAL_H
 
 #include "plan/json_read.h"
-#include "plan/tree_plan.h"
+#include "plan/tree.h"
 
 /* How DuckDB names a column before its resolver has turned names into positions. */
 typedef struct tree_binding {

@@ -6,8 +6,8 @@
  * as SQL is write.h; cutting it into stages is stage/.
  * A tree is immutable, all its memory is the arena's. Thread: any.
  */
-#ifndef HF_PLAN_TREE_PLAN_H
-#define HF_PLAN_TREE_PLAN_H
+#ifndef HF_PLAN_TREE_H
+#define HF_PLAN_TREE_H
 
 #include "arrow/type.h"
 #include "base/arena.h"
