@@ -42,8 +42,10 @@ typedef struct engine engine;
 hf_status engine_open(const engine_options *options, engine **out, hf_error *error);
 /* Accepts NULL. */
 void engine_close(engine *e);
-/* Stops the running statement with CANCELLED. Thread: any. */
+/* Stops the running statement with CANCELLED; when none runs, the next. Thread: any. */
 void engine_interrupt(engine *e);
+/* Forgets an interrupt that came when nothing ran: to be called before a statement can be meant. Thread: any. */
+void engine_interrupt_reset(engine *e);
 /* The library's version, such as "v1.5.5"; static. */
 const char *engine_library_version(void);
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of engine/ share: the instance, the run that it serves, and the
+ * seams between subjects. No other folder includes this.
+ *
+ * Invariants. E1: at most one statement of ours runs on an instance at a time.
+ * E2: `run` is set only while a task or a rendering runs, and what DuckDB's
+ * threads reach through it outlives the connection that runs it. E3: an error of
+ * a callback is kept in the run; DuckDB is told only that there was one.
+ */
+#ifndef HF_ENGINE_INTERNAL_H
+#define HF_ENGINE_INTERNAL_H
+
+#include "engine/engine.h"
+
+#include "base/mem.h"
+
+#include <duckdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Rows in DuckDB's vectors. Source: STANDARD_VECTOR_SIZE of the pinned library; checked when an instance opens. */
+#define ENGINE_VECTOR_ROWS 2048
+
+typedef struct engine_run engine_run;
+
+struct engine {
+  engine_kind kind;
+  duckdb_database database;
+  duckdb_connection main;            /* registers functions, converts Arrow, runs small statements */
+  duckdb_connection describing;      /* with the optimiser off; NULL until first needed */
+  duckdb_connection planning;        /* copies each plan (verify_serializer); NULL until first needed */
+  duckdb_connection spare;           /* slots: measured already, for the next task; or NULL */
+  duckdb_prepared_statement parsing; /* NULL until first needed */
+  duckdb_arrow_options arrow;
+  char *copy_target;       /* what a task's COPY names; NULL: runs no tasks */
+  bool has_planning_rules; /* disabled_optimizers is in force */
+  const engine_scan *scans;
+  size_t n_scans;
+  engine_run *run;
+  atomic_bool interrupted; /* sticky until the statement ends */
+  atomic_uint_fast64_t block_rows,
+      block_rows_total; /* of the running statement: given by hf_blocks; there are */
+  pthread_mutex_t lock;
+  duckdb_connection running; /* lock */
+};
+
+/* ---------------------------------------------------------------- statement.c */
+
+/* Makes `on` the connection that engine_interrupt stops. Errors: CANCELLED, when it came before. */
+hf_status statement_begin(engine *e, duckdb_connection on, hf_error *error);
+/* Ends what statement_begin began; an interrupt is over with it. Returns whether there was one. */
+bool statement_finish(engine *e);
+/* Another connection of the instance. Errors: OUT_OF_MEMORY. */
+hf_status statement_connect(engine *e, duckdb_connection *out, hf_error *error);
+/* Runs a text on a connection as it is, outside of begin and end. Errors: what DuckDB says. */
+hf_status statement_run(duckdb_connection on, const char *sql, hf_error *error);
+
+/* ------------------------------------------------------------------- failure.c */
+
+/*
+ * Sets *error from DuckDB's text: JSON (errors_as_json), perhaps behind a prefix, or plain. `before` is the length of
+ * what was put in front of the caller's SQL: positions count behind it. Returns the code.
+ */
+hf_status failure_set(hf_error *error, const char *text, size_t before);
+/* The same for DuckDB's error data, which it destroys. HF_OK when there is no error in it. */
+hf_status failure_take(hf_error *error, duckdb_error_data *data);
+/* Sets *error from the object that json_serialize_* put in place of an answer. */
+hf_status failure_set_json(hf_error *error, const char *json);
+
+/* --------------------------------------------------------------------- types.c */
+
+/* Errors: UNSUPPORTED names the type. */
+hf_status type_from_duckdb(duckdb_logical_type from, arena *a, const data_type **out, hf_error *error);
+/* `unfolds` makes VARCHAR of ENUM at any depth. *out is owned by the caller. */
+hf_status type_to_duckdb(const data_type *from, bool unfolds, duckdb_logical_type *out, hf_error *error);
+
+/* --------------------------------------------------------------------- exact.c */
+
+/* Tells whether values of the type need what follows: there is an INTERVAL or a UNION in it. */
+bool exact_is_needed(const data_type *type);
+/*
+ * Puts right what DuckDB's conversion of `count` rows between a vector and an array loses. The vector is flat at every
+ * depth; the array, when it is the target, is as DuckDB made it.
+ */
+void exact_to_arrow(const data_type *type, duckdb_vector from, const struct ArrowArray *to, size_t count);
+void exact_from_arrow(const data_type *type, const struct ArrowArray *from, duckdb_vector to, size_t count);
+
+/* ------------------------------------------------- scan.c, blocks.c, sink.c, run.c */
+
+hf_status scan_register(engine *e, hf_error *error);
+hf_status blocks_register(engine *e, hf_error *error);
+hf_status sink_register(engine *e, hf_error *error);
+
+typedef struct run_input {
+  const engine_input *from;
+  bool is_exact;              /* no column needs exact_from_arrow */
+  struct ArrowSchema *fields; /* one a column, in DuckDB's face; released by nobody */
+} run_input;
+
+struct engine_run {
+  engine *engine;
+  arena *memory;
+  const engine_task *task; /* NULL: a rendering */
+  run_input *inputs;
+  size_t n_inputs;
+  pthread_mutex_t lock;
+  pthread_cond_t left;
+  size_t users;   /* lock: scans and sink states that DuckDB has not let go yet */
+  hf_error error; /* lock: the first of a callback */
+  /* of the sink, filled while binding */
+  struct ArrowSchema sink_schema;
+  size_t n_sink_columns;           /* without the partition column */
+  const data_type **sink_exact;    /* the type of a column that needs exact_to_arrow, else NULL */
+  duckdb_logical_type *sink_types; /* of those */
+};
+
+/* Prepares the inputs and sets e->run. Takes nothing; run_close in any case. */
+hf_status run_open(engine_run *run, engine *e, const engine_input *inputs, size_t n_inputs, hf_error *error);
+/* Waits until DuckDB has let go of everything. */
+void run_close(engine_run *run);
+/* Around the life of what DuckDB holds and what reaches the run. */
+void run_enter(engine_run *run);
+void run_leave(engine_run *run);
+/* Keeps a callback's error, when it is the first; moves from *error. */
+void run_fail(engine_run *run, hf_error *error);
+/* The release of a field whose memory is another's: DuckDB takes a field without release for one that is gone. */
+void run_release_nothing(struct ArrowSchema *field);
+/*
+ * The end of a statement that came to `status` with *found, which it moves or resets: the kept error, when there is
+ * one, since DuckDB only passed it on.
+ */
+hf_status run_conclude(engine_run *run, hf_status status, hf_error *found, hf_error *error);
+
+/* --------------------------------------------------------------------- task.c */
+
+/* A connection that shows progress and measures what it runs. */
+hf_status task_connect(engine *e, duckdb_connection *out, hf_error *error);
+
+#endif

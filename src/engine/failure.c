@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DuckDB's errors → hf_error. The text is JSON with type, message, and for many
+ * errors the position and the names that come close (errors_as_json). Rules are
+ * rows: the first that fits gives the code. Errors of our own callbacks do not
+ * come here: the run keeps them (run.c).
+ * Thread: any.
+ */
+#include "engine_internal.h"
+
+#include "base/buf.h"
+
+#include <ctype.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* DuckDB's JSON is flat; a deeper one is not an error object. */
+#define ERROR_JSON_DEPTH 8
+
+/* An error as DuckDB tells it; texts may be NULL. Borrows from `object` or the given text. */
+typedef struct report {
+  struct json_object *object;
+  const char *type, *message, *subtype, *name, *entry_type, *call;
+  int64_t position;
+} report;
+
+typedef struct rule {
+  const char *type;    /* of the exception; NULL: any */
+  const char *subtype; /* NULL: any */
+  const char *within;  /* must be in the message, letter case ignored; NULL: any */
+  hf_status code;
+} rule;
+
+/* In order: special before general. Source of the type names: EXCEPTION_MAP of DuckDB 1.5.5. */
+static const rule rules[] = {
+    {"INTERRUPT", NULL, NULL, HF_E_CANCELLED},
+    {NULL, NULL, "No space left on device", HF_E_DISK_FULL},
+    {NULL, NULL, "Disk quota exceeded", HF_E_DISK_FULL},
+    {NULL, NULL, "max_temp_directory_size", HF_E_DISK_FULL},
+    {"Out of Memory", NULL, NULL, HF_E_OUT_OF_MEMORY},
+    {NULL, NULL, "Max expression depth limit", HF_E_LIMIT},
+    {NULL, NULL, "CSV Error on Line", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Error when sniffing file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "not possible to automatically detect the CSV", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Malformed JSON", HF_E_FILE_FORMAT},
+    {NULL, NULL, "JSON transform error in file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "No magic bytes found", HF_E_FILE_FORMAT},
+    {NULL, NULL, "too small to be a Parquet file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Parquet", HF_E_FILE_FORMAT},
+    {NULL, NULL, "TProtocolException", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Could not read enough bytes", HF_E_FILE_FORMAT},
+    {NULL, NULL, "could not read all bytes", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Snappy", HF_E_FILE_FORMAT},
+    {NULL, NULL, "ZSTD Decompression failure", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Input is not a GZIP stream", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Invalid unicode (byte sequence mismatch) detected in CSV", HF_E_FILE_FORMAT},
+    {"IO", NULL, "No files found that match", HF_E_FILE_NOT_FOUND},
+    {"IO", NULL, "No such file or directory", HF_E_FILE_NOT_FOUND},
+    {"Permission", NULL, NULL, HF_E_PATH_REFUSED},
+    {"Parser", NULL, NULL, HF_E_SYNTAX},
+    {"Syntax", NULL, NULL, HF_E_SYNTAX},
+    {"Binder", "COLUMN_NOT_FOUND", NULL, HF_E_COLUMN_NOT_FOUND},
+    {"Binder", "NO_MATCHING_FUNCTION", NULL, HF_E_FUNCTION_NOT_FOUND},
+    {"Binder", NULL, "does not have a column named", HF_E_COLUMN_NOT_FOUND},
+    {"Binder", NULL, "Referenced table", HF_E_TABLE_NOT_FOUND},
+    {"Catalog", NULL, "Table with name", HF_E_TABLE_NOT_FOUND},
+    {"Catalog", NULL, "Function with name", HF_E_FUNCTION_NOT_FOUND},
+    {"Binder", NULL, NULL, HF_E_BIND},
+    {"Catalog", NULL, NULL, HF_E_BIND},
+    {"Parameter Not Resolved", NULL, NULL, HF_E_BIND},
+    {"Parameter Not Allowed", NULL, NULL, HF_E_BIND},
+    {"Mismatch Type", NULL, NULL, HF_E_BIND},
+    {"Conversion", NULL, NULL, HF_E_CAST},
+    {"Out of Range", NULL, NULL, HF_E_OVERFLOW},
+    {"Divide by Zero", NULL, NULL, HF_E_DIVIDE_BY_ZERO},
+    {"Not implemented", NULL, NULL, HF_E_UNSUPPORTED},
+    {"Missing Extension", NULL, NULL, HF_E_UNSUPPORTED},
+    {"Extension Autoloading", NULL, NULL, HF_E_UNSUPPORTED},
+    {NULL, NULL, "Cannot prepare multiple statements", HF_E_UNSUPPORTED},
+    {NULL, NULL, "the configuration has been locked", HF_E_STATEMENT_REFUSED},
+    {"Settings", NULL, NULL, HF_E_SETTING_VALUE},
+    {"Invalid Configuration", NULL, NULL, HF_E_SETTING_VALUE},
+    {"IO", NULL, NULL, HF_E_IO},
+    {"HTTP", NULL, NULL, HF_E_IO},
+    {"Network", NULL, NULL, HF_E_IO},
+    {"FATAL", NULL, NULL, HF_E_INTERNAL},
+    {"INTERNAL", NULL, NULL, HF_E_INTERNAL},
+};
+
+static bool fits(const rule *r, const report *from) {
+  return (r->type == NULL || (from->type != NULL && strcasecmp(r->type, from->type) == 0)) &&
+         (r->subtype == NULL || (from->subtype != NULL && strcmp(r->subtype, from->subtype) == 0)) &&
+         (r->within == NULL || strcasestr(from->message, r->within) != NULL);
+}
+
+static hf_status code_of(const report *from) {
+  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    if (fits(&rules[i], from)) {
+      return rules[i].code;
+    }
+  }
+  return HF_E_QUERY;
+}
+
+/* --------------------------------------------------------------------- reading */
+
+static const char *member(struct json_object *object, const char *key) {
+  struct json_object *value = NULL;
+  return json_object_object_get_ex(object, key, &value) ? json_object_get_string(value) : NULL;
+}
+
+static struct json_object *parse_object(const char *text) {
+  struct json_tokener *tokener = json_tokener_new_ex(ERROR_JSON_DEPTH);
+  if (tokener == NULL) {
+    return NULL;
+  }
+  struct json_object *object = json_tokener_parse_ex(tokener, text, (int)strlen(text) + 1);
+  json_tokener_free(tokener);
+  if (object != NULL && !json_object_is_type(object, json_type_object)) {
+    json_object_put(object);
+    return NULL;
+  }
+  return object;
+}
+
+static void read_object(report *out, const char *type_key, const char *message_key) {
+  struct json_object *o = out->object;
+  out->type = member(o, type_key);
+  out->message = member(o, message_key);
+  out->subtype = member(o, "error_subtype");
+  out->name = member(o, "name");
+  out->entry_type = member(o, "type");
+  out->call = member(o, "call");
+  const char *position = member(o, "position");
+  out->position = position == NULL ? -1 : strtoll(position, NULL, 10);
+}
+
+/* Splits "Binder Error: text". `type` keeps the word in front; "" when there is none. */
+static void read_plain(const char *text, char *type, size_t type_length, report *out) {
+  const char *colon = strstr(text, " Error: ");
+  type[0] = '\0';
+  out->message = text;
+  if (colon != NULL && (size_t)(colon - text) < type_length) {
+    memcpy(type, text, (size_t)(colon - text));
+    type[colon - text] = '\0';
+    out->message = colon + strlen(" Error: ");
+  }
+  out->type = type;
+  out->position = -1;
+}
+
+/* -------------------------------------------------------------------- writing */
+
+/* DuckDB's text as one of ours: no capital, no full stop, nothing of a second paragraph. */
+static void append_message(const char *message, buf *out) {
+  static const char *const ends[] = {"\n\nLINE ", "\n\nStack Trace", "\nThis error signals", "\n\n"};
+  size_t length = strlen(message);
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    const char *end = strstr(message, ends[i]);
+    length = end != NULL && (size_t)(end - message) < length ? (size_t)(end - message) : length;
+  }
+  while (length > 0 && strchr(".! \n\t", message[length - 1]) != NULL) {
+    length--;
+  }
+  for (size_t i = 0; i < length; i++) {
+    char c = message[i];
+    bool is_word = i == 0 && length > 1 && islower((unsigned char)message[1]);
+    buf_char(out, is_word ? (char)tolower((unsigned char)c) : c == '\n' || c == '\t' ? ' ' : c);
+  }
+}
+
+static void append_main(hf_status code, const report *from, buf *out) {
+  if (code == HF_E_COLUMN_NOT_FOUND && from->name != NULL) {
+    buf_printf(out, "no column has this name: %s", from->name);
+  } else if (code == HF_E_TABLE_NOT_FOUND && from->name != NULL) {
+    buf_printf(out, "no table, view or file has this name: %s", from->name);
+  } else if (code == HF_E_FUNCTION_NOT_FOUND && from->call != NULL) {
+    buf_printf(out, "no function takes these arguments: %s", from->call);
+  } else if (code == HF_E_FUNCTION_NOT_FOUND && from->name != NULL) {
+    buf_printf(out, "no function has this name: %s", from->name);
+  } else {
+    append_message(from->message, out);
+  }
+}
+
+/* Returns where the text behind one of DuckDB's lists of names begins, or NULL. */
+static const char *candidates_of(const char *message) {
+  static const char *const heads[] = {"Candidate bindings: ", "Candidate tables: ", "Candidate Entries: ",
+                                      "Did you mean ", "Candidate functions:"};
+  for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+    const char *found = strstr(message, heads[i]);
+    if (found != NULL) {
+      return found + strlen(heads[i]);
+    }
+  }
+  return NULL;
+}
+
+/* Replaces the row's remedy where DuckDB, or we, know better. */
+static void set_hint(hf_error *error, const report *from) {
+  const char *candidates = candidates_of(from->message);
+  if (candidates != NULL) {
+    buf text = {0};
+    append_message(candidates + strspn(candidates, " \n\t"), &text);
+    while (text.length > 0 && text.data[text.length - 1] == '?') {
+      text.data[--text.length] = '\0';
+    }
+    error_hint(error, "did you mean %s?", buf_cstr(&text));
+    buf_reset(&text);
+  } else if (error->code == HF_E_LIMIT) {
+    error_hint(error, "cache() or checkpoint() a part of the query, and build on it");
+  } else if (error->code == HF_E_UNSUPPORTED && strstr(from->message, "multiple statements") != NULL) {
+    error_hint(error, "give one statement; a PIVOT needs its list of values: PIVOT … ON x IN (…)");
+  }
+}
+
+static hf_status report_set(hf_error *error, const report *from, size_t before, const char *text) {
+  hf_status code = code_of(from);
+  if (error == NULL) {
+    return code;
+  }
+  buf message = {0};
+  append_main(code, from, &message);
+  error_set(error, code, "%s", message.length == 0 ? "DuckDB failed without a message" : buf_cstr(&message));
+  buf_reset(&message);
+  set_hint(error, from);
+  if (from->position >= (int64_t)before) {
+    error->position = from->position - (int64_t)before;
+  }
+  error_cause(error, from->message == NULL ? text : from->message);
+  return code;
+}
+
+/* ------------------------------------------------------------------------ door */
+
+hf_status failure_set(hf_error *error, const char *text, size_t before) {
+  char type[64];
+  if (text == NULL || text[0] == '\0') {
+    return error_set(error, HF_E_INTERNAL, "DuckDB failed without a message");
+  }
+  const char *brace = strstr(text, "{\"exception_type\"");
+  report from = {.object = brace == NULL ? NULL : parse_object(brace), .position = -1};
+  if (from.object != NULL) {
+    read_object(&from, "exception_type", "exception_message");
+  }
+  if (from.message == NULL) {
+    read_plain(text, type, sizeof type, &from);
+  }
+  hf_status code = report_set(error, &from, before, text);
+  json_object_put(from.object);
+  return code;
+}
+
+hf_status failure_take(hf_error *error, duckdb_error_data *data) {
+  hf_status status = HF_OK;
+  if (*data != NULL && duckdb_error_data_has_error(*data)) {
+    status = failure_set(error, duckdb_error_data_message(*data), 0);
+  }
+  duckdb_destroy_error_data(data);
+  return status;
+}
+
+hf_status failure_set_json(hf_error *error, const char *json) {
+  report from = {.object = parse_object(json), .position = -1};
+  if (from.object != NULL) {
+    read_object(&from, "error_type", "error_message");
+  }
+  hf_status code = from.message == NULL ? error_set(error, HF_E_INTERNAL, "DuckDB failed without a message")
+                                        : report_set(error, &from, 0, json);
+  json_object_put(from.object);
+  return code;
+}
