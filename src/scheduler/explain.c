@@ -205,18 +205,24 @@ static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf 
   return HF_OK;
 }
 
+typedef struct engine_text {
+  planning *p;
+  const char *sql, *text;
+  engine_scan *scans;
+} engine_text;
+
+static hf_status explain_on(void *context, engine *planner_engine, hf_error *error) {
+  engine_text *e = context;
+  engine_set_scans(planner_engine, e->scans, e->p->query.n_inputs);
+  return engine_explain(planner_engine, e->sql, e->p->memory, &e->text, error);
+}
+
 static hf_status put_engine_plan(scheduler *s, planning *p, buf *out, hf_error *error) {
-  const char *sql = NULL, *text = NULL;
-  engine_scan *scans = NULL;
-  HF_TRY(plan_text_for_planner(&p->query, p->memory, &sql, &scans, error));
-  planner *lent = NULL;
-  HF_TRY(planner_borrow(s, p->settings, p, &lent, error));
-  engine_set_scans(planner_engine(lent), scans, p->query.n_inputs);
-  hf_status status = engine_explain(planner_engine(lent), sql, p->memory, &text, error);
-  engine_set_scans(planner_engine(lent), NULL, 0); /* they are borrowed from this plan's memory */
-  planner_return(s, lent);
-  HF_TRY(status);
-  buf_text(out, text);
+  engine_text e = {.p = p};
+  HF_TRY(plan_text_for_planner(&p->query, p->memory, &e.sql, &e.scans, error));
+  planner_user user = {.who = p, .use = explain_on, .context = &e};
+  HF_TRY(planner_use(s, p->settings, &user, error));
+  buf_text(out, e.text);
   return HF_OK;
 }
 
@@ -233,12 +239,8 @@ typedef struct look_at_call {
 } look_at_call;
 
 static hf_status describe(scheduler *s, const look_at_call *c, planning *p, hf_error *error) {
-  planner *lent = NULL;
   HF_TRY(lower_by_looks(s, p, c->request, error));
-  HF_TRY(planner_borrow(s, p->settings, p, &lent, error));
-  hf_status status = plan_describe(planner_engine(lent), &p->query, p->memory, &p->columns, error);
-  planner_return(s, lent);
-  HF_TRY(status);
+  HF_TRY(planning_bind(s, p, error));
   return schema_copy(&p->columns, c->a, c->out, error);
 }
 

@@ -204,6 +204,7 @@ static void tell_waiters(scheduler *s, const job *fill) {
         need->fill.value == fill->id.value) {
       add_profile(&j->profile, &fill->profile);
       error_copy(&need->fill_error, &fill->error);
+      need->fill_error.position = -1; /* in another text than the waiter's */
     }
   }
 }

@@ -207,3 +207,17 @@ void launch_stage(scheduler *s, job *j) {
 void launch_recall(scheduler *s, const job *j) {
   executor_cancel(s->executor, j->id, j->stage, ONLY_TASK, j->attempt);
 }
+
+/* Text before the first input stands in the task's SQL where it stands in the pieces; what comes later has moved. */
+void launch_locate_error(const planning *p, hf_error *error) {
+  int64_t found = -1, start = 0;
+  for (size_t i = 0; i < p->query.n_pieces && p->query.pieces[i].text != NULL; i++) {
+    const sql_piece *piece = &p->query.pieces[i];
+    int64_t length = (int64_t)strlen(piece->text);
+    if (error->position >= start && error->position < start + length && piece->origin >= 0) {
+      found = piece->origin + error->position - start;
+    }
+    start += length;
+  }
+  error->position = found;
+}

@@ -8,9 +8,13 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <string.h>
+
+/* Planning runs the user's constants, which have no other limit of time. */
+#define PLANNING_LONGEST_US ((uint64_t)30 * 1000 * 1000)
 
 struct planner {
   struct planner *next;
@@ -18,6 +22,9 @@ struct planner {
   arena *memory;
   job_settings settings; /* in `memory` */
   const void *user;      /* while lent */
+  uint64_t lent_us;      /* when it was lent */
+  bool is_interrupted;   /* guarded by pool_lock */
+  bool is_overdue;       /* guarded by pool_lock: it was lent for too long */
 };
 
 /* ---------------------------------------------------------------- settings */
@@ -110,13 +117,26 @@ static planner *take_idle_locked(scheduler *s, const job_settings *settings) {
   return NULL;
 }
 
-static void lend_locked(scheduler *s, planner *p, const void *user) {
-  p->user = user;
-  LL_PREPEND(s->lent, p);
+static void tick_handle(scheduler *s, message *m) {
+  (void)m;
+  pthread_mutex_lock(&s->pool_lock);
+  s->is_ticking = false; /* the scheduler's thread looks at deadlines before it waits again */
+  pthread_mutex_unlock(&s->pool_lock);
 }
 
-hf_status planner_borrow(scheduler *s, const job_settings *settings, const void *user, planner **out,
-                         hf_error *error) {
+static void lend_locked(scheduler *s, planner *p, const void *user) {
+  p->user = user;
+  p->lent_us = clock_monotonic_us();
+  LL_PREPEND(s->lent, p);
+  if (!s->is_ticking) {
+    s->is_ticking = true;
+    s->tick.handle = tick_handle;
+    event_queue_post(&s->events, &s->tick.item);
+  }
+}
+
+static hf_status planner_borrow(scheduler *s, const job_settings *settings, const void *user, planner **out,
+                                hf_error *error) {
   pthread_mutex_lock(&s->pool_lock);
   planner *p = take_idle_locked(s, settings);
   while (p == NULL && s->is_warming) {
@@ -137,10 +157,6 @@ hf_status planner_borrow(scheduler *s, const job_settings *settings, const void 
   return HF_OK;
 }
 
-engine *planner_engine(planner *p) {
-  return p->engine;
-}
-
 /* Puts one into the idle list; returns what must be closed, or NULL. REQUIRES(s->pool_lock) */
 static planner *put_idle_locked(scheduler *s, planner *p) {
   LL_PREPEND(s->idle, p);
@@ -156,25 +172,63 @@ static planner *put_idle_locked(scheduler *s, planner *p) {
   return last;
 }
 
-void planner_return(scheduler *s, planner *p) {
+/* Tells whether it was interrupted for having taken too long. */
+static bool planner_return(scheduler *s, planner *p) {
   pthread_mutex_lock(&s->pool_lock);
   LL_DELETE(s->lent, p);
   p->user = NULL;
-  planner *surplus = put_idle_locked(s, p);
+  bool is_overdue = p->is_overdue;
+  /* An interrupt that came between two statements would stop the next user's. */
+  planner *surplus = p->is_interrupted ? p : put_idle_locked(s, p);
   pthread_mutex_unlock(&s->pool_lock);
   planner_free(surplus);
+  return is_overdue;
 }
 
-void planner_interrupt(scheduler *s, const void *user) {
+hf_status planner_use(scheduler *s, const job_settings *settings, const planner_user *user, hf_error *error) {
+  planner *p = NULL;
+  HF_TRY(planner_borrow(s, settings, user->who, &p, error));
+  hf_status status = user->use(user->context, p->engine, error);
+  engine_set_scans(p->engine, NULL, 0); /* they are the user's memory */
+  if (planner_return(s, p) && status == HF_E_CANCELLED) {
+    status = error_set(error, HF_E_LIMIT, "planning took longer than the limit of 30 s");
+    error_hint(error, "look for constant expressions that are expensive to compute");
+  }
+  return status;
+}
+
+static void interrupt_locked(planner *p) {
+  p->is_interrupted = true;
+  engine_interrupt(p->engine); /* sets a flag; under the lock, so that it is not lent anew meanwhile */
+}
+
+void planner_interrupt(scheduler *s, const void *who) {
   pthread_mutex_lock(&s->pool_lock);
   planner *p = NULL;
   LL_FOREACH(s->lent, p) {
-    if (p->user == user) {
-      engine_interrupt(
-          p->engine); /* a flag of DuckDB's; under the lock, so that it is not lent anew meanwhile */
+    if (p->user == who) {
+      interrupt_locked(p);
     }
   }
   pthread_mutex_unlock(&s->pool_lock);
+}
+
+uint64_t planners_watch(scheduler *s) {
+  uint64_t now = clock_monotonic_us(), next = 0;
+  pthread_mutex_lock(&s->pool_lock);
+  planner *p = NULL;
+  LL_FOREACH(s->lent, p) {
+    uint64_t deadline = p->lent_us + PLANNING_LONGEST_US;
+    if (deadline <= now && !p->is_overdue) {
+      p->is_overdue = true;
+      interrupt_locked(p);
+    }
+    if (deadline > now && (next == 0 || deadline < next)) {
+      next = deadline;
+    }
+  }
+  pthread_mutex_unlock(&s->pool_lock);
+  return next;
 }
 
 /* -------------------------------------------------------------- warming up */
@@ -280,12 +334,8 @@ typedef struct lend_call {
 
 static void lend_handle(scheduler *s, message *m) {
   lend_call *lend = (lend_call *)m;
-  planner *p = NULL;
-  lend->status = planner_borrow(s, NULL, lend, &p, &lend->error);
-  if (lend->status == HF_OK) {
-    lend->status = lend->use(lend->context, p->engine, &lend->error);
-    planner_return(s, p);
-  }
+  planner_user user = {.who = lend, .use = lend->use, .context = lend->context};
+  lend->status = planner_use(s, NULL, &user, &lend->error);
   call_finish(&lend->base);
 }
 

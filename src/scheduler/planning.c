@@ -191,15 +191,15 @@ uint64_t planning_input_bytes(const planning *p) {
 
 /* -------------------------------------------------------------------- steps */
 
-static hf_status bind(scheduler *s, planning *p, hf_error *error) {
-  planner *lent = NULL;
-  HF_TRY(planner_borrow(s, p->settings, p, &lent, error));
-  hf_status status = plan_describe(planner_engine(lent), &p->query, p->memory, &p->columns, error);
-  if (status == HF_OK && p->wants_traits) {
-    status = plan_traits_of(planner_engine(lent), &p->query, p->memory, &p->traits, error);
-  }
-  planner_return(s, lent);
-  return status;
+static hf_status bind_on(void *context, engine *planner_engine, hf_error *error) {
+  planning *p = context;
+  HF_TRY(plan_describe(planner_engine, &p->query, p->memory, &p->columns, error));
+  return p->wants_traits ? plan_traits_of(planner_engine, &p->query, p->memory, &p->traits, error) : HF_OK;
+}
+
+hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
+  planner_user user = {.who = p, .use = bind_on, .context = p};
+  return planner_use(s, p->settings, &user, error);
 }
 
 static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
@@ -213,7 +213,7 @@ static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   if (p->needs_held) {
     return HF_OK;
   }
-  HF_TRY(bind(s, p, error));
+  HF_TRY(planning_bind(s, p, error));
   p->ordered = p->query.ordered || planning_input_bytes(p) < p->settings->ordered_below_bytes;
   return launch_prepare(s, p, error);
 }

@@ -113,6 +113,7 @@ static void on_failed(scheduler *s, job *j, task_report *report) {
     launch_attempt(s, j);
     return;
   }
+  launch_locate_error(&j->plan, &report->error);
   job_fail(s, j, &report->error);
 }
 

@@ -34,13 +34,16 @@ void scheduler_settle(scheduler *s) {
 
 static void *scheduler_main(void *context) {
   scheduler *s = context;
-  queue_item *item = NULL;
-  while ((item = event_queue_take(&s->events, 0)) != NULL) {
-    message *m = (message *)item;
-    m->handle(s, m);
-    scheduler_settle(s);
+  for (;;) {
+    uint64_t deadline = planners_watch(s);
+    message *m = (message *)event_queue_take(&s->events, deadline);
+    if (m != NULL) {
+      m->handle(s, m);
+      scheduler_settle(s);
+    } else if (deadline == 0) {
+      return NULL; /* closed, after the planners */
+    }
   }
-  return NULL;
 }
 
 /* ------------------------------------------------------------------ opening */

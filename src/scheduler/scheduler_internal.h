@@ -123,6 +123,8 @@ void planning_post(scheduler *s, planning *p, void (*done)(scheduler *s, message
  * I/O here.
  */
 hf_status planning_lower(scheduler *s, planning *p, hf_error *error);
+/* Binds the lowered query: columns, and traits when they are wanted. Thread: a planning thread. */
+hf_status planning_bind(scheduler *s, planning *p, hf_error *error);
 held_need *planning_need(const planning *p, const uuid *key);
 /* Bytes of all files, held results and client data that the lowered query reads. */
 uint64_t planning_input_bytes(const planning *p);
@@ -130,18 +132,23 @@ uint64_t planning_input_bytes(const planning *p);
 /* Encodes the stage plan and makes the spec of its task. Thread: a planning thread. */
 hf_status launch_prepare(scheduler *s, planning *p, hf_error *error);
 
-/* A planner's engine, lent. */
 typedef struct planner planner;
 hf_status planners_open(scheduler *s, unsigned n_threads, hf_error *error);
 /* Ends the threads after what is queued, closes the engines. */
 void planners_close(scheduler *s);
-/* Lends an engine with these settings (NULL: any), for `user`. Thread: a planning thread. */
-hf_status planner_borrow(scheduler *s, const job_settings *settings, const void *user, planner **out,
-                         hf_error *error);
-engine *planner_engine(planner *p);
-void planner_return(scheduler *s, planner *p);
-/* Interrupts the engine lent for `user`, if there is one. Thread: any. */
-void planner_interrupt(scheduler *s, const void *user);
+/* Who uses a lent engine, and how. */
+typedef struct planner_user {
+  const void *who; /* names it for planner_interrupt */
+  hf_status (*use)(void *context, engine *planner, hf_error *error);
+  void *context;
+} planner_user;
+/* Lends an engine with these settings (NULL: any). Errors: those of opening and of `use`; LIMIT when it takes longer than
+ * 30 s. Thread: a planning thread. */
+hf_status planner_use(scheduler *s, const job_settings *settings, const planner_user *user, hf_error *error);
+/* Interrupts the engine lent to the owner, if there is one. Thread: any. */
+void planner_interrupt(scheduler *s, const void *who);
+/* Interrupts those that are lent for too long; returns when to look again (0: when told). Thread: the scheduler's. */
+uint64_t planners_watch(scheduler *s);
 /* Opens one in the background. */
 void planners_warm(scheduler *s, const job_settings *settings);
 /* Copies what an engine's opening needs. */
@@ -223,6 +230,8 @@ void held_perform(scheduler *s, const registry_action *action);
 void launch_stage(scheduler *s, job *j);
 void launch_attempt(scheduler *s, job *j);
 void launch_recall(scheduler *s, const job *j);
+/* Turns a position in the task's SQL into one of the user's text, or -1. */
+void launch_locate_error(const planning *p, hf_error *error);
 
 /* report.c */
 void report_receive(void *context, task_report *report); /* task_report_fn: on a slot's thread */
@@ -283,6 +292,8 @@ struct scheduler {
   planner *idle, *lent; /* guarded by pool_lock; latest first */
   unsigned n_idle;      /* guarded by pool_lock */
   bool is_warming;      /* guarded by pool_lock */
+  message tick;         /* tells the scheduler's thread that an engine was lent */
+  bool is_ticking;      /* guarded by pool_lock: `tick` is queued */
 
   pthread_mutex_t reports_lock;
   report_message *spare_reports; /* guarded by reports_lock */
