@@ -45,7 +45,7 @@ file(GLOB support CONFIGURE_DEPENDS tests/support/*.c)
 if(support)
   add_library(hf_test_support STATIC ${support})
   target_link_libraries(hf_test_support PUBLIC ${test_libraries})
-  target_include_directories(hf_test_support INTERFACE ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(hf_test_support PUBLIC ${CMAKE_SOURCE_DIR}/tests)
   list(PREPEND test_libraries hf_test_support)
 endif()
 
