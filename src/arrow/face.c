@@ -86,7 +86,8 @@ static int make_field(face to, const struct ArrowSchema *field, const char *name
   ArrowSchemaInit(out);
   NANOARROW_RETURN_NOT_OK(ArrowSchemaSetFormat(out, format_in(to, shape, text, sizeof text)));
   NANOARROW_RETURN_NOT_OK(ArrowSchemaSetName(out, name == NULL ? "" : name));
-  out->flags = field->flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED);
+  bool is_map = strcmp(shape->format, "+m") == 0;
+  out->flags = field->flags & (is_map ? ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED : ARROW_FLAG_NULLABLE);
   bool was_interval = to == FACE_CLIENT && layout_is_interval(shape);
   if (was_interval || (to == FACE_BLOCK && strcmp(shape->format, "tin") == 0)) {
     NANOARROW_RETURN_NOT_OK(set_interval_mark(out, metadata, !was_interval));
@@ -96,6 +97,10 @@ static int make_field(face to, const struct ArrowSchema *field, const char *name
   NANOARROW_RETURN_NOT_OK(ArrowSchemaAllocateChildren(out, shape->n_children));
   for (int64_t i = 0; i < shape->n_children; i++) {
     NANOARROW_RETURN_NOT_OK(make_field(to, shape->children[i], shape->children[i]->name, out->children[i]));
+  }
+  if (is_map) { /* by the standard; not every producer keeps to it */
+    out->children[0]->flags = 0;
+    out->children[0]->children[0]->flags &= ~(int64_t)ARROW_FLAG_NULLABLE;
   }
   return NANOARROW_OK;
 }
