@@ -160,12 +160,20 @@ static hf_status name_use(lowering *l, const char *original, const char **name) 
   return HF_OK;
 }
 
+/* DESCRIBE and SUMMARIZE stand neither in a WITH chain nor in the COPY of a task, but in parentheses. */
+static bool needs_parentheses(const relation *r) {
+  static const char *const words[] = {"describe", "desc", "summarize", "show"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    found = found || token_is(r->tokens.text, r->tokens.tokens[0], words[i]);
+  }
+  return found;
+}
+
 /* Puts a view's text into the chain; *name is what stands for this use of it. */
 static hf_status put_use(lowering *l, const relation *r, const char *original, const char **name) {
   piece_list body = {0};
-  bool is_wrapped = token_is(r->tokens.text, r->tokens.tokens[0], "describe") ||
-                    token_is(r->tokens.text, r->tokens.tokens[0], "desc") ||
-                    token_is(r->tokens.text, r->tokens.tokens[0], "summarize");
+  bool is_wrapped = needs_parentheses(r);
   hf_status status = put_own(l, &body, is_wrapped ? "SELECT * FROM (" : "");
   if (status == HF_OK) {
     status = put_sql(l, &body, r, 0, false);
@@ -245,15 +253,9 @@ static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_
 
 /* Where the chain goes: behind DESCRIBE, behind WITH [RECURSIVE]. *has_with tells of the latter. */
 static size_t chain_place(const relation *r, bool *has_with) {
-  static const char *const before[] = {"describe", "desc", "summarize", "show"};
   const token *tokens = r->tokens.tokens;
   const char *text = r->tokens.text;
-  size_t i = 0;
-  for (size_t k = 0; k < sizeof before / sizeof before[0]; k++) {
-    if (token_is(text, tokens[0], before[k])) {
-      i = 1;
-    }
-  }
+  size_t i = needs_parentheses(r) ? 1 : 0;
   *has_with = i < r->tokens.count && token_is(text, tokens[i], "with");
   if (*has_with) {
     i += i + 1 < r->tokens.count && token_is(text, tokens[i + 1], "recursive") ? 2 : 1;
@@ -268,14 +270,17 @@ static hf_status put_root(lowering *l, piece_list *list, piece_list *tail, const
   if (r->view.n_spots > 0 && place > r->view.spots[0].offset) {
     place = r->view.spots[0].offset;
   }
+  bool is_wrapped = needs_parentheses(r);
   HF_TRY(put_sql(l, tail, r, place, true));
+  HF_TRY(put_own(l, list, is_wrapped ? "SELECT * FROM (" : ""));
   HF_TRY(put_text(l, list, r->view.text, place, 0));
   if (l->n_uses > 0) {
     HF_TRY(put_own(l, list, has_with ? " " : " WITH "));
     HF_TRY(put_list(l, list, &l->chain));
     HF_TRY(put_own(l, list, has_with ? ", " : " "));
   }
-  return put_list(l, list, tail);
+  HF_TRY(put_list(l, list, tail));
+  return put_own(l, list, is_wrapped ? ")" : "");
 }
 
 /* A prefix that no text of the query holds; every relation that is lowered was looked at for needs. */
