@@ -20,11 +20,11 @@ struct planner {
   struct planner *next;
   engine *engine;
   arena *memory;
-  job_settings settings; /* in `memory` */
-  const void *user;      /* while lent */
-  uint64_t lent_us;      /* when it was lent */
-  bool is_interrupted;   /* guarded by pool_lock */
-  bool is_overdue;       /* guarded by pool_lock: it was lent for too long */
+  job_settings settings;    /* in `memory` */
+  const planner_user *user; /* while lent */
+  uint64_t lent_us;         /* when it was lent */
+  bool is_interrupted;      /* guarded by pool_lock */
+  bool is_overdue;          /* guarded by pool_lock: it was lent for too long */
 };
 
 /* ---------------------------------------------------------------- settings */
@@ -86,13 +86,12 @@ static hf_status open_engine(const scheduler *s, planner *p, hf_error *error) {
 
 static hf_status planner_open(const scheduler *s, const job_settings *settings, planner **out,
                               hf_error *error) {
-  static const job_settings none = {0};
   planner *p = mem_zalloc(1, sizeof *p);
   if (p == NULL || (p->memory = arena_new()) == NULL) {
     mem_free(p);
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a planner");
   }
-  hf_status status = job_settings_copy(settings == NULL ? &none : settings, p->memory, &p->settings, error);
+  hf_status status = job_settings_copy(settings, p->memory, &p->settings, error);
   if (status == HF_OK) {
     status = open_engine(s, p, error);
   }
@@ -108,7 +107,7 @@ static hf_status planner_open(const scheduler *s, const job_settings *settings, 
 static planner *take_idle_locked(scheduler *s, const job_settings *settings) {
   planner *p = NULL;
   LL_FOREACH(s->idle, p) {
-    if (settings == NULL || settings_are_equal(settings, &p->settings)) {
+    if (settings_are_equal(settings, &p->settings)) {
       LL_DELETE(s->idle, p);
       s->n_idle--;
       return p;
@@ -124,7 +123,7 @@ static void tick_handle(scheduler *s, message *m) {
   pthread_mutex_unlock(&s->pool_lock);
 }
 
-static void lend_locked(scheduler *s, planner *p, const void *user) {
+static void lend_locked(scheduler *s, planner *p, const planner_user *user) {
   p->user = user;
   p->lent_us = clock_monotonic_us();
   LL_PREPEND(s->lent, p);
@@ -135,8 +134,8 @@ static void lend_locked(scheduler *s, planner *p, const void *user) {
   }
 }
 
-static hf_status planner_borrow(scheduler *s, const job_settings *settings, const void *user, planner **out,
-                                hf_error *error) {
+static hf_status planner_borrow(scheduler *s, const job_settings *settings, const planner_user *user,
+                                planner **out, hf_error *error) {
   pthread_mutex_lock(&s->pool_lock);
   planner *p = take_idle_locked(s, settings);
   while (p == NULL && s->is_warming) {
@@ -187,7 +186,7 @@ static bool planner_return(scheduler *s, planner *p) {
 
 hf_status planner_use(scheduler *s, const job_settings *settings, const planner_user *user, hf_error *error) {
   planner *p = NULL;
-  HF_TRY(planner_borrow(s, settings, user->who, &p, error));
+  HF_TRY(planner_borrow(s, settings, user, &p, error));
   hf_status status = user->use(user->context, p->engine, error);
   engine_set_scans(p->engine, NULL, 0); /* they are the user's memory */
   if (planner_return(s, p) && status == HF_E_CANCELLED) {
@@ -206,7 +205,7 @@ void planner_interrupt(scheduler *s, const void *who) {
   pthread_mutex_lock(&s->pool_lock);
   planner *p = NULL;
   LL_FOREACH(s->lent, p) {
-    if (p->user == who) {
+    if (p->user->who == who) {
       interrupt_locked(p);
     }
   }
@@ -218,6 +217,9 @@ uint64_t planners_watch(scheduler *s) {
   pthread_mutex_lock(&s->pool_lock);
   planner *p = NULL;
   LL_FOREACH(s->lent, p) {
+    if (p->user->is_unlimited) {
+      continue;
+    }
     uint64_t deadline = p->lent_us + PLANNING_LONGEST_US;
     if (deadline <= now && !p->is_overdue) {
       p->is_overdue = true;
@@ -326,6 +328,7 @@ void planners_close(scheduler *s) {
 
 typedef struct lend_call {
   call base;
+  const job_settings *settings;
   hf_status (*use)(void *context, engine *planner, hf_error *error);
   void *context;
   hf_status status;
@@ -334,15 +337,15 @@ typedef struct lend_call {
 
 static void lend_handle(scheduler *s, message *m) {
   lend_call *lend = (lend_call *)m;
-  planner_user user = {.who = lend, .use = lend->use, .context = lend->context};
-  lend->status = planner_use(s, NULL, &user, &lend->error);
+  planner_user user = {.who = lend, .use = lend->use, .context = lend->context, .is_unlimited = true};
+  lend->status = planner_use(s, lend->settings, &user, &lend->error);
   call_finish(&lend->base);
 }
 
-hf_status scheduler_with_planner(scheduler *s,
+hf_status scheduler_with_planner(scheduler *s, const job_settings *settings,
                                  hf_status (*use)(void *context, engine *planner, hf_error *error),
                                  void *context, hf_error *error) {
-  lend_call lend = {.use = use, .context = context};
+  lend_call lend = {.settings = settings, .use = use, .context = context};
   call_init(&lend.base, lend_handle);
   if (!call_run(s, &s->plans, &lend.base)) {
     lend.status = error_set(&lend.error, HF_E_SESSION_CLOSED, "the engine is closed");

@@ -64,7 +64,8 @@ void report_receive(void *context, task_report *report) {
 
 static void count(job *j, const task_report *report) {
   hf_profile *profile = &j->profile;
-  profile->source_rows += report->source_rows;
+  /* Blocks that are not of a held result are client data: a job has one stage. */
+  profile->source_rows += report->source_rows + (report->block_rows - report->held_rows);
   profile->source_files += report->source_files;
   profile->held_rows += report->held_rows;
   if (report->peak_memory_bytes > profile->peak_memory_bytes) {

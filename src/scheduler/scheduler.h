@@ -31,11 +31,6 @@ hf_status scheduler_open(const scheduler_options *options, scheduler **out, hf_e
 void scheduler_close(scheduler *s);
 
 const char *scheduler_work_dir(const scheduler *s);
-/* For a session's parsing: runs `use(context, planner)` with a planner's engine, on a planning thread (its stack is large)
- * while the caller waits. Its status is returned. Must not call the scheduler. Thread: any. */
-hf_status scheduler_with_planner(scheduler *s,
-                                 hf_status (*use)(void *context, engine *planner, hf_error *error),
-                                 void *context, hf_error *error);
 /* Resolves sources for a session (schema of files). Thread: any. */
 source_catalog *scheduler_sources(scheduler *s);
 
@@ -48,6 +43,12 @@ typedef struct job_settings {
   uint64_t sink_budget_bytes, batch_bytes, block_bytes, ordered_below_bytes;
 } job_settings;
 
+/* For a session's parsing, and for showing values as text: runs `use(context, planner)` with the engine of a planner
+ * that was opened with these settings, on a planning thread (its stack is large) while the caller waits; for as long as
+ * it takes. Its status is returned. Must not call the scheduler. Thread: any. */
+hf_status scheduler_with_planner(scheduler *s, const job_settings *settings,
+                                 hf_status (*use)(void *context, engine *planner, hf_error *error),
+                                 void *context, hf_error *error);
 /* Opens a slot's instance and a planner's for these settings in the background. */
 void scheduler_warm(scheduler *s, const job_settings *settings);
 

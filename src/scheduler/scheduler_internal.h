@@ -141,8 +141,9 @@ typedef struct planner_user {
   const void *who; /* names it for planner_interrupt */
   hf_status (*use)(void *context, engine *planner, hf_error *error);
   void *context;
+  bool is_unlimited; /* it may take longer than planning may */
 } planner_user;
-/* Lends an engine with these settings (NULL: any). Errors: those of opening and of `use`; LIMIT when it takes longer than
+/* Lends an engine with these settings. Errors: those of opening and of `use`; LIMIT when planning takes longer than
  * 30 s. Thread: a planning thread. */
 hf_status planner_use(scheduler *s, const job_settings *settings, const planner_user *user, hf_error *error);
 /* Interrupts the engine lent to the owner, if there is one. Thread: any. */

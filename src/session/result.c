@@ -186,7 +186,7 @@ static hf_status show_entered(session *s, const relation *r, const job_watch *wa
   hf_status status = HF_OK;
   if (sink->head(sink->context, &result.columns)) {
     show_call call = {.result = &result, .sink = sink};
-    status = scheduler_with_planner(runtime_scheduler(s->runtime), show, &call, error);
+    status = session_with_planner(s, show, &call, error);
   }
   scheduler_release_result(runtime_scheduler(s->runtime), result.job);
   arena_free(result.memory);

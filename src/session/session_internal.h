@@ -41,6 +41,9 @@ hf_status settings_apply(config *settings, const hf_setting *given, size_t n_giv
 /* The value in force in `settings`, as text owned by the caller; "auto" where the engine works it out. */
 hf_status settings_text(session *s, config_key key, char **out, hf_error *error);
 
+/* Runs `use` with an engine that has the session's settings; as scheduler_with_planner. */
+hf_status session_with_planner(session *s, hf_status (*use)(void *context, engine *planner, hf_error *error),
+                               void *context, hf_error *error);
 /* Parses a query and binds its names. */
 hf_status query_relation(session *s, const char *sql, relation **out, hf_error *error);
 /* The same with one name, q, that stands for `input`. */

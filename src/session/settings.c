@@ -136,7 +136,7 @@ static hf_status check_value(session *s, config_key key, const char *value, hf_e
                      sizeof zone);
   }
   memcpy(zone, value, strlen(value) + 1);
-  return scheduler_with_planner(runtime_scheduler(s->runtime), try_zone, zone, error);
+  return session_with_planner(s, try_zone, zone, error);
 }
 
 static hf_status set_entered(session *s, const char *name, const char *value, hf_error *error) {

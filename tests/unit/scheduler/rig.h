@@ -26,6 +26,7 @@ typedef struct rig {
   char dir[64], work_dir[96], path[256];
   scheduler *s;
   uuid session;
+  uint64_t ordered_below_bytes;
   struct {
     const char *name;
     relation *bound;
@@ -33,14 +34,14 @@ typedef struct rig {
   size_t n_names;
 } rig;
 
-static inline job_settings rig_settings(void) {
+static inline job_settings rig_settings(const rig *r) {
   static const stage_setting rows[] = {{"TimeZone", "UTC"}, {"default_null_order", "nulls_last"}};
   return (job_settings){.engine = rows,
                         .n_engine = 2,
                         .sink_budget_bytes = 64 << 20,
                         .batch_bytes = 1 << 20,
                         .block_bytes = 4 << 20,
-                        .ordered_below_bytes = 64 << 20};
+                        .ordered_below_bytes = r->ordered_below_bytes};
 }
 
 static inline void rig_open(rig *r, unsigned slots) {
@@ -49,6 +50,7 @@ static inline void rig_open(rig *r, unsigned slots) {
   assert_non_null(mkdtemp(r->dir));
   snprintf(r->work_dir, sizeof r->work_dir, "%s/work", r->dir);
   r->session = uuid_new();
+  r->ordered_below_bytes = 64 << 20;
   static const char *const allowed[] = {"/tmp"};
   scheduler_options options = {.work_dir = r->work_dir,
                                .threads = 2,
@@ -134,8 +136,9 @@ static inline relation *rig_sql(rig *r, const char *sql) {
   }
   buf_text(&text, sql);
   rig_parse parse = {.r = r, .sql = buf_cstr(&text)};
+  job_settings settings = rig_settings(r);
   hf_error error = {0};
-  if (scheduler_with_planner(r->s, rig_parse_on, &parse, &error) != HF_OK) {
+  if (scheduler_with_planner(r->s, &settings, rig_parse_on, &parse, &error) != HF_OK) {
     fail_msg("%s: %s", parse.sql, error.message);
   }
   buf_reset(&text);
@@ -154,7 +157,7 @@ static inline const relation *rig_cache(rig *r, const char *name, const char *sq
   uuid id = uuid_new();
   assert_int_equal(relation_from_cache(&id, &r->session, input, "MEMORY_ONLY", &node, NULL), HF_OK);
   arena *a = arena_new();
-  job_request request = {.session = r->session, .relation = input, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = input, .settings = rig_settings(r)};
   declaration row = {
       .key = id, .session = r->session, .level = "MEMORY_ONLY", .name = name, .declared_us = 1};
   hf_error error = {0};
@@ -205,7 +208,7 @@ static inline int64_t rig_first(const job_result *result) {
 /* Runs the relation. *value (not NULL) gets the first BIGINT; the result is let go. */
 static inline hf_status rig_run_as(rig *r, const uuid *session, const relation *what, const job_watch *watch,
                                    int64_t *value, hf_profile *profile) {
-  job_request request = {.session = *session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = *session, .relation = what, .settings = rig_settings(r)};
   job_result result;
   hf_error error = {0};
   hf_status status = scheduler_run(r->s, &request, watch, &result, profile, &error);
@@ -227,7 +230,7 @@ static inline hf_status rig_run_as(rig *r, const uuid *session, const relation *
 static inline int64_t rig_value(rig *r, const char *sql, hf_profile *profile) {
   relation *what = rig_sql(r, sql);
   int64_t value = 0;
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   job_result result;
   hf_error error = {0};
   if (scheduler_run(r->s, &request, NULL, &result, profile, &error) != HF_OK) {
