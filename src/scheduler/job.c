@@ -139,7 +139,7 @@ static void on_planned(scheduler *s, message *m) {
 
 static void plan(scheduler *s, job *j) {
   j->plan.stage.value = j->stage.value + 1;
-  j->plan.wants_traits = j->is_fill;
+  j->plan.is_fill = j->is_fill;
   planning_post(s, &j->plan, on_planned);
 }
 

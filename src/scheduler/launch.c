@@ -113,7 +113,7 @@ static hf_status input_of(const scheduler *s, const planning *p, const lower_inp
     return files_of(from, p->memory, plan, task, error);
   }
   plan->kind = STAGE_INPUT_BLOCKS;
-  plan->ordered = from->ordered;
+  plan->ordered = from->ordered && p->reads_in_order;
   plan->verify = true;
   return from->kind == LOWER_INPUT_HELD ? held_blocks_of(p, from, plan, task, error)
                                         : client_blocks_of(s, p, from, task, error);

@@ -197,6 +197,17 @@ static hf_status bind_on(void *context, engine *planner_engine, hf_error *error)
   return p->wants_traits ? plan_traits_of(planner_engine, &p->query, p->memory, &p->traits, error) : HF_OK;
 }
 
+/*
+ * Blocks in an order are handed out in it, to one thread, only where the query relies on it: its own rows are in order, or
+ * its answer depends on the order of its input (LIMIT, first, list …), which its traits tell.
+ */
+static void choose_order(planning *p) {
+  p->ordered = p->query.ordered || planning_input_bytes(p) < p->settings->ordered_below_bytes;
+  for (size_t i = 0; !p->ordered && i < p->query.n_inputs; i++) {
+    p->wants_traits = p->wants_traits || p->query.inputs[i].ordered;
+  }
+}
+
 hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
   planner_user user = {.who = p, .use = bind_on, .context = p};
   return planner_use(s, p->settings, &user, error);
@@ -205,6 +216,8 @@ hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
 static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   arena_free(p->memory);
   p->memory = arena_new();
+  p->wants_traits = p->is_fill;
+  p->traits = (plan_traits){0};
   buf_reset(&p->plan_bytes);
   if (p->memory == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
@@ -213,8 +226,9 @@ static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   if (p->needs_held) {
     return HF_OK;
   }
+  choose_order(p);
   HF_TRY(planning_bind(s, p, error));
-  p->ordered = p->query.ordered || planning_input_bytes(p) < p->settings->ordered_below_bytes;
+  p->reads_in_order = p->ordered || p->traits.indeterminate;
   return launch_prepare(s, p, error);
 }
 

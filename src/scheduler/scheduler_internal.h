@@ -95,7 +95,8 @@ typedef struct planning {
   stage_id stage;           /* of the stage that this try makes */
   const relation *relation; /* borrowed */
   const job_settings *settings;
-  bool wants_traits;
+  bool is_fill;      /* traits are stored with the entry */
+  bool wants_traits; /* they are worked out */
   known_source *sources;
   held_need *needs; /* in the order in which planning met them */
   arena *lasting;   /* of sources and needs */
@@ -106,7 +107,8 @@ typedef struct planning {
   bool needs_held; /* some need is NEW; nothing below is filled */
   lowered query;
   schema columns;
-  bool ordered;
+  bool ordered;        /* the output is */
+  bool reads_in_order; /* inputs that have an order are handed out in it */
   plan_traits traits;
   buf plan_bytes;
   task_spec spec;

@@ -17,7 +17,7 @@ static int tear_down(void **state) {
 
 static void expect_text(rig *r, const char *sql, const char *const *parts, size_t n_parts) {
   relation *what = rig_sql(r, sql);
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   char *text = NULL;
   hf_error error = {0};
   if (scheduler_explain(r->s, &request, &text, &error) != HF_OK) {
@@ -66,7 +66,7 @@ static void explain_describe_gives_columns_without_claiming(void **state) {
   rig *r = *state;
   const relation *node = rig_cache(r, "held", "SELECT 1::SMALLINT AS a, 'x' AS \"odd name\"");
   relation *what = rig_sql(r, "SELECT *, a + 1::BIGINT AS b FROM held");
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   arena *a = arena_new();
   schema columns;
   assert_int_equal(scheduler_describe(r->s, &request, a, &columns, NULL), HF_OK);
@@ -82,7 +82,7 @@ static void explain_describe_gives_columns_without_claiming(void **state) {
 static void explain_of_an_unknown_column_fails(void **state) {
   rig *r = *state;
   relation *what = rig_sql(r, "SELECT nothing FROM range(3) t(i)");
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   char *text = NULL;
   assert_int_equal(scheduler_explain(r->s, &request, &text, NULL), HF_E_COLUMN_NOT_FOUND);
   assert_null(text);

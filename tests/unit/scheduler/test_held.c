@@ -280,7 +280,7 @@ static void held_ordered_input_reads_back_ordered(void **state) {
   rig_cache(r, "held",
             "SELECT hash(i)::UBIGINT::HUGEINT AS h, i::BIGINT AS x FROM range(200000) t(i) ORDER BY h DESC");
   relation *what = rig_sql(r, "SELECT x, h FROM held");
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   for (int i = 0; i < 2; i++) {
     job_result result;
     assert_int_equal(scheduler_run(r->s, &request, NULL, &result, NULL, NULL), HF_OK);
@@ -291,6 +291,19 @@ static void held_ordered_input_reads_back_ordered(void **state) {
     scheduler_release_result(r->s, result.job);
   }
   relation_release(what);
+}
+
+static void held_order_is_kept_where_a_query_relies_on_it(void **state) {
+  rig *r = *state;
+  r->ordered_below_bytes = 0;
+  rig_cache(r, "held", "SELECT i::BIGINT AS x FROM range(3000000) t(i) ORDER BY hash(i)");
+  int64_t first = rig_value(r, "SELECT arg_min(i, hash(i))::BIGINT FROM range(3000000) t(i)", NULL);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(rig_value(r, "SELECT first(x) FROM held", NULL), first);
+    assert_int_equal(rig_value(r, "SELECT x FROM held LIMIT 1", NULL), first);
+    assert_int_equal(rig_value(r, "SELECT list(x)[1] FROM held", NULL), first);
+    assert_int_equal(rig_value(r, "SELECT sum(x)::BIGINT FROM held", NULL), 4499998500000);
+  }
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -349,7 +362,7 @@ static void held_and_unread_results_go_when_the_scheduler_closes(void **state) {
   rig *r = *state;
   rig_cache(r, "held", "SELECT i::BIGINT AS x FROM range(100) t(i)");
   relation *what = rig_sql(r, "SELECT x FROM held");
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   job_result result;
   assert_int_equal(scheduler_run(r->s, &request, NULL, &result, NULL, NULL), HF_OK);
   arena_free(result.memory);
@@ -373,6 +386,7 @@ int main(void) {
       CASE(held_block_cut_short_is_computed_again),
       CASE(held_block_altered_is_computed_again),
       CASE(held_ordered_input_reads_back_ordered),
+      CASE(held_order_is_kept_where_a_query_relies_on_it),
       CASE(held_node_of_another_session_is_refused),
       CASE(held_node_never_declared_is_refused),
       CASE(held_node_with_another_plan_is_refused),

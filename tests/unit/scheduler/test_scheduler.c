@@ -39,7 +39,7 @@ static void scheduler_query_of_files_counts_its_rows(void **state) {
 static void scheduler_result_files_go_when_let_go(void **state) {
   rig *r = *state;
   relation *what = rig_sql(r, "SELECT 7::BIGINT AS n");
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   job_result result;
   assert_int_equal(scheduler_run(r->s, &request, NULL, &result, NULL, NULL), HF_OK);
   assert_string_equal(result.columns.columns[0].name, "n");
@@ -135,7 +135,7 @@ static relation *client_data(rig *r, const job_result *from, char *dir, size_t d
 static void scheduler_client_data_is_read_as_blocks(void **state) {
   rig *r = *state;
   relation *what = rig_sql(r, "SELECT i::BIGINT AS x FROM range(5000) t(i)");
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   job_result result;
   assert_int_equal(scheduler_run(r->s, &request, NULL, &result, NULL, NULL), HF_OK);
   char dir[256];
@@ -167,7 +167,7 @@ static void scheduler_remove_session_ends_its_jobs(void **state) {
 static void scheduler_result_outlives_its_session(void **state) {
   rig *r = *state;
   relation *what = rig_sql(r, "SELECT 9::BIGINT AS n");
-  job_request request = {.session = r->session, .relation = what, .settings = rig_settings()};
+  job_request request = {.session = r->session, .relation = what, .settings = rig_settings(r)};
   job_result result;
   assert_int_equal(scheduler_run(r->s, &request, NULL, &result, NULL, NULL), HF_OK);
   scheduler_remove_session(r->s, &r->session);
@@ -211,7 +211,7 @@ static void scheduler_many_jobs_share_two_slots(void **state) {
 
 static void scheduler_warm_leaves_nothing_undone(void **state) {
   rig *r = *state;
-  job_settings settings = rig_settings();
+  job_settings settings = rig_settings(r);
   scheduler_warm(r->s, &settings);
   assert_int_equal(rig_value(r, "SELECT 3::BIGINT", NULL), 3);
 }
