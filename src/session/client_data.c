@@ -26,7 +26,12 @@ static uint64_t next_number(session *s) {
   return n;
 }
 
-/* The types of the stream's columns, in `a`. */
+/* SQL has no way to write an empty name: such a column is called v0, v1 … by its place, as DuckDB's Arrow scan does. */
+static const char *column_name(const char *given, size_t place, arena *a) {
+  return given == NULL || given[0] == '\0' ? arena_printf(a, "v%zu", place) : arena_strdup(a, given);
+}
+
+/* The names and types of the stream's columns, in `a`. */
 static hf_status columns_of(struct ArrowArrayStream *stream, arena *a, schema *out, hf_error *error) {
   struct ArrowSchema fields = {0};
   if (stream->get_schema(stream, &fields) != 0) {
@@ -43,8 +48,7 @@ static hf_status columns_of(struct ArrowArrayStream *stream, arena *a, schema *o
     status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a stream");
   }
   for (size_t i = 0; status == HF_OK && i < n_columns; i++) {
-    const char *name = fields.children[i]->name;
-    columns[i].name = arena_strdup(a, name == NULL ? "" : name);
+    columns[i].name = column_name(fields.children[i]->name, i, a);
     status = columns[i].name == NULL
                  ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a stream")
                  : data_type_from_arrow(fields.children[i], a, &columns[i].type, error);
