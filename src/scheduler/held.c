@@ -199,9 +199,9 @@ static void add_profile(hf_profile *to, const hf_profile *fill) {
 static void tell_waiters(scheduler *s, const job *fill) {
   job *j = NULL, *next = NULL;
   HASH_ITER(hh, s->jobs, j, next) {
-    held_need *need = planning_need(&j->plan, &fill->key);
-    if (j->state == JOB_WAITING && need != NULL && need->state == NEED_WAITING &&
-        need->fill.value == fill->id.value) {
+    /* While it plans, its needs are a planning thread's. */
+    held_need *need = j->state == JOB_WAITING ? planning_need(&j->plan, &fill->key) : NULL;
+    if (need != NULL && need->state == NEED_WAITING && need->fill.value == fill->id.value) {
       add_profile(&j->profile, &fill->profile);
       error_copy(&need->fill_error, &fill->error);
       need->fill_error.position = -1; /* in another text than the waiter's */
