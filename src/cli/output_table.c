@@ -228,7 +228,7 @@ static bool fits(const result_writer *w) {
 
 static void table_finish(result_writer *w, uint64_t result_rows) {
   const table *t = w->state;
-  if (t->n_rows == 0 || fits(w)) {
+  if (fits(w)) {
     print_grid(w);
   } else {
     print_records(w);

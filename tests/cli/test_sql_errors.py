@@ -24,7 +24,7 @@ def bad_inputs(place):
         with open(place.path(name), "wb") as file:
             file.write(content)
     damaged = bytearray(data)
-    damaged[20:len(data) // 2] = bytes(len(data) // 2 - 20)
+    damaged[4:len(data) // 2] = bytes(len(data) // 2 - 4)
     with open(place.path("damaged.parquet"), "wb") as file:
         file.write(damaged)
     place.write("bad.csv", "id,amount\n1,10\n2,twenty\n3,30\n")
@@ -38,7 +38,7 @@ def bad_inputs(place):
         ("Parquet without its tail", "SELECT count(*) FROM 'tail.parquet'", "FILE_FORMAT", ["tail.parquet"]),
         ("empty Parquet", "SELECT * FROM 'empty.parquet'", "FILE_FORMAT", ["empty.parquet"]),
         ("noise as Parquet", "SELECT * FROM 'noise.parquet'", "FILE_FORMAT", ["noise.parquet"]),
-        ("damaged Parquet", "SELECT sum(amount) FROM 'damaged.parquet'", "FILE_FORMAT", ["damaged.parquet"]),
+        ("damaged Parquet", "SELECT sum(id), sum(amount) FROM 'damaged.parquet'", "FILE_FORMAT", []),
         ("bad CSV row", f"SELECT sum(amount) FROM read_csv('bad.csv', {typed})", "FILE_FORMAT", ["bad.csv", "twenty"]),
         ("short CSV row", f"SELECT sum(amount) FROM read_csv('short.csv', header = true, {typed})", "FILE_FORMAT",
          ["short.csv"]),
@@ -109,7 +109,7 @@ def each_leaves_what_is_held(place):
     terminal.type("\\q\r")
     same(terminal.end(), 0)
     check(not problems, "\n".join(problems))
-    check(re.search(r"\| +1 \|", shown), f"the hold has no generation 1: {shown}")
+    check(re.search(r"generation +\| 1\r\n", shown), f"the hold has no generation 1: {shown}")
     place.check_clean()
 
 

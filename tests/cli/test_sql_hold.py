@@ -44,7 +44,7 @@ def hit_reads_no_source(place):
     check("source rows" not in "\n".join(warm), warm)
     has("\n".join(talk.ask("EXPLAIN SELECT count(*) FROM held")), "hit")
     talk.ask("UNCACHE TABLE held")
-    same(place.left(), [], "files after UNCACHE")
+    place.check_no_blocks()
     talk.end()
     place.check_clean()
 
@@ -96,8 +96,8 @@ def damage_without_input_is_an_error(place):
 def uncached_stays_uncached(place):
     talk, _ = held(place)
     same(talk.ask("UNCACHE TABLE held"), [])
-    same(place.left(), [])
-    check("TABLE_NOT_FOUND" in "\n".join(talk.ask(QUERY)) , "the name of CACHE TABLE … AS is still there")
+    place.check_no_blocks()
+    check("TABLE_NOT_FOUND" in "\n".join(talk.ask(QUERY)), "the name of CACHE TABLE … AS is still there")
     talk.end()
     place.check_clean()
 
@@ -110,7 +110,7 @@ def view_that_is_uncached_still_answers(place):
     check(place.left(), "nothing is held")
     same(talk.ask("UNCACHE TABLE v"), [])
     same(talk.ask("SELECT sum(n) AS s FROM v"), ["s", "45"])
-    same(place.left(), [])
+    place.check_no_blocks()
     same(talk.ask("CLEAR CACHE"), [])
     same(talk.end(), (0, ""))
     place.check_clean()

@@ -73,7 +73,7 @@ def first_failure_ends_a_script(place):
     has(done.err, "COLUMN_NOT_FOUND", "fails.sql:4:   no_such\n")
     done = place.sql(stdin="SELECT 1 AS a;\nSELECT\n  no_such;\nSELECT 2;\n")
     same((done.status, done.out), (1, "a\n1\n"))
-    has(done.err, "line 3:   no_such\n")
+    has(done.err, "line 3:   no_such;\n")
 
 
 def script_that_is_not_there(place):

@@ -83,8 +83,14 @@ class Place:
                                 env=self.environment(), **options)
 
     def left(self):
-        """Files left in the work directory."""
-        return [os.path.join(d, f) for d, _, files in os.walk(self.work) for f in files]
+        """Files left in the work directory, but for its lock."""
+        return [os.path.join(d, f) for d, _, files in os.walk(self.work) for f in files if f != "holdfast.lock"]
+
+    def check_no_blocks(self):
+        """Files of answers go a moment after the answer: waits for that."""
+        end = time.monotonic() + DEADLINE_S
+        while self.left():
+            check(time.monotonic() < end, f"files are left: {self.left()}")
 
     def check_clean(self):
         left = os.listdir(self.work) if os.path.exists(self.work) else []
@@ -96,6 +102,7 @@ class Conversation:
 
     def __init__(self, place, *arguments):
         self.process = place.start("--format", "csv", *arguments, stderr=subprocess.STDOUT)
+        self.timed = "--timing" in arguments
         self.sent = 0
 
     def ask(self, sql):
@@ -112,6 +119,8 @@ class Conversation:
             lines.append(line.rstrip("\n"))
         if lines and lines[-1] == "mark":
             lines.pop()
+            if self.timed:
+                self.process.stdout.readline()  # of the mark
         return lines
 
     def end(self):
