@@ -21,10 +21,10 @@ typedef struct engine_setting {
 
 typedef struct engine_options {
   engine_kind kind;
-  unsigned threads;       /* 0: 1 */
-  uint64_t memory_bytes;  /* 0: 1 GiB */
-  const char *spill_dir;  /* slots: where DuckDB may spill; NULL: nowhere */
-  const char *slot_dir;   /* slots: the empty directory that the sink's COPY names; made by the caller */
+  unsigned threads;      /* 0: 1 */
+  uint64_t memory_bytes; /* 0: 1 GiB */
+  const char *spill_dir; /* slots: where DuckDB may spill; NULL: nowhere */
+  const char *slot_dir;  /* slots: the empty directory that the sink's COPY names; made by the caller */
   const char *const *allowed_dirs; /* absolute paths of files that statements may read */
   size_t n_allowed_dirs;
   const engine_setting *settings; /* everything that changes a result */
@@ -36,8 +36,10 @@ typedef struct engine engine;
 
 /*
  * Opens an instance in the order that locks it (settings, allowed directories, no external access, locked
- * configuration). Errors: VERSION, OUT_OF_MEMORY, SETTING_VALUE, INTERNAL. Cost: 8 to 28 ms.
- * Thread: an engine is used by one thread at a time, except engine_interrupt and engine_progress.
+ * configuration). Errors: VERSION, OUT_OF_MEMORY, SETTING_VALUE, INTERNAL. Cost: about 8 ms on a quiet machine.
+ * Thread: an engine is used by one thread at a time, except engine_interrupt, engine_interrupt_reset and
+ * engine_progress. DuckDB's own threads inherit the signal mask of the thread that opens. After an error INTERNAL of
+ * any function DuckDB may have shut the instance: close it.
  */
 hf_status engine_open(const engine_options *options, engine **out, hf_error *error);
 /* Accepts NULL. */
@@ -51,7 +53,8 @@ const char *engine_library_version(void);
 
 /* ---------------------------------------------------------------- planning */
 
-/* Returns json_serialize_sql(sql) as text in the arena. Errors: SYNTAX with position. */
+/* Returns json_serialize_sql(sql) as text in the arena. Errors: SYNTAX with position; LIMIT (nested too deep);
+ * STATEMENT_REFUSED of anything but queries. */
 hf_status engine_parse(engine *e, const char *sql, arena *a, const char **json, hf_error *error);
 
 /* What hf_scan(<i>) stands for while planning: columns named c0…, rows. */
@@ -65,10 +68,12 @@ typedef struct engine_scan {
 /* Says what hf_scan means for the statements from now on; the array is borrowed until the next call. */
 void engine_set_scans(engine *e, const engine_scan *scans, size_t n_scans);
 
-/* Binds a query and returns its columns (no rows are read). Errors: user errors of binding, with position. */
+/* Binds a query and returns its columns; nothing of it is computed. Errors: user errors of binding, with position;
+ * STATEMENT_REFUSED when it is not a query; BIND when it has parameters; UNSUPPORTED types, by name. */
 hf_status engine_describe(engine *e, const char *sql, arena *a, schema *out, hf_error *error);
 /* The optimised plan as JSON; *json NULL when DuckDB cannot serialise it (`why` says so). */
-hf_status engine_plan_json(engine *e, const char *sql, arena *a, const char **json, const char **why, hf_error *error);
+hf_status engine_plan_json(engine *e, const char *sql, arena *a, const char **json, const char **why,
+                           hf_error *error);
 /* DuckDB's own EXPLAIN of the query, as text. */
 hf_status engine_explain(engine *e, const char *sql, arena *a, const char **text, hf_error *error);
 
@@ -79,33 +84,44 @@ typedef struct text_table {
   const char *const *cells; /* row-major; NULL is SQL NULL */
 } text_table;
 
-/* Runs a statement with a small result (at most 100,000 cells, else LIMIT). For discovery. */
+/* Runs a query with a small result (at most 100,000 cells, else LIMIT). For discovery. Columns of the same name are
+ * numbered: a, a_1. An interrupt may take effect only at its end. */
 hf_status engine_query_text(engine *e, const char *sql, arena *a, text_table *out, hf_error *error);
 
 /* -------------------------------------------------------------------- tasks */
 
 /*
- * Where rows go. `open` is called once for each of DuckDB's threads that gets output (once in all when the task is
- * ordered), then `append` by that thread only, then `close` once. Arrays are of the engine's face; `append` borrows
- * them. `partitions` holds the partition number of each row, or NULL when the task has one partition. An error ends
- * the task with it.
+ * Where rows go. `open` is called once for each of DuckDB's pipelines in parallel that gets output, once in all when
+ * the task is ordered, and at least once in a task that succeeds, also without rows. Then `append` and `close` by one
+ * thread at a time, which need not always be the same. Arrays are of the engine's face; `append` borrows them.
+ * `partitions` holds the partition number of each row, all below the task's number of partitions, or NULL when the
+ * task has one partition. An error ends the task with it.
+ *
+ * In an array an INTERVAL is 16 bytes as DuckDB has them (months, days, µs), whatever its format says. In a UNION
+ * whose value is there but NULL, the first member with a validity but number 0 is marked as there when the tag is 0:
+ * blocks must carry the validity of members that a tag does not name.
  */
 typedef struct sink_ops {
   hf_status (*open)(void *sink, const struct ArrowSchema *engine_schema, void **state, hf_error *error);
-  hf_status (*append)(void *state, const struct ArrowArray *rows, const uint32_t *partitions, hf_error *error);
-  hf_status (*close)(void *state, hf_error *error); /* flushes; called on success only */
-  void (*discard)(void *state);                      /* frees the state; called always, last */
+  hf_status (*append)(void *state, const struct ArrowArray *rows, const uint32_t *partitions,
+                      hf_error *error);
+  hf_status (*close)(void *state, hf_error *error); /* flushes; not after a failure of this state */
+  void (*discard)(void *state);                     /* frees the state; called always, last */
 } sink_ops;
 
 /*
- * Where hf_blocks('<id>') gets rows. `open` once per scan, `thread_open` once per thread; `next` gives arrays of the
- * block face with the projected columns (see arrow/ipc.h), of at most 2048 rows each, length 0 at the end. `columns`
- * may be empty: only the count matters.
+ * Where hf_blocks('<id>') gets rows. `open` once per scan (an input may be scanned several times in a query),
+ * `thread_open` once per reader; `next` gives arrays of the block face with the projected columns (see arrow/ipc.h), of
+ * at most 2048 rows each, length 0 at the end. The offset of the array, and of its STRUCT and UNION columns down to
+ * lists, is 0; other columns may have one. Null counts are true. A reader is used by one thread at a time, which need
+ * not always be the same.
  */
 typedef struct source_ops {
-  hf_status (*open)(void *source, const size_t *columns, size_t n_columns, void **scan, unsigned *threads, hf_error *error);
+  hf_status (*open)(void *source, const size_t *columns, size_t n_columns, void **scan, unsigned *threads,
+                    hf_error *error);
   hf_status (*thread_open)(void *scan, void **state, hf_error *error);
-  /* *out is valid until the next call on this state or its close; the engine releases it. */
+  /* The structs are released by the engine before the next call; the buffers that they point to must stay until
+   * engine_run_task or engine_render returns: vectors point into them. */
   hf_status (*next)(void *state, struct ArrowArray *out, hf_error *error);
   void (*thread_close)(void *state);
   void (*close)(void *scan);
@@ -115,16 +131,16 @@ typedef struct engine_input {
   const char *id;
   const source_ops *ops;
   void *source;
-  const schema *columns;                   /* DuckDB's columns c0 … as hf_blocks gives them: ENUM as VARCHAR */
-  const struct ArrowSchema *block_schema;  /* of all columns */
-  uint64_t rows;                           /* exact */
+  const schema *columns; /* of hf_blocks, as c0 …; an ENUM at any depth is given as VARCHAR */
+  const struct ArrowSchema *block_schema; /* of all columns */
+  uint64_t rows;                          /* exact */
 } engine_input;
 
 typedef struct engine_task {
-  const char *id;       /* unique in this engine while it runs; letters, digits, '-' */
-  const char *sql;      /* a query; with partitions > 1 its last column is the partition number, UINTEGER */
-  uint32_t partitions;  /* 1: no partition column */
-  bool ordered;         /* one writer, rows in order */
+  const char *id;      /* unique in this engine while it runs; letters, digits, '-' */
+  const char *sql;     /* a query; with partitions > 1 its last column is the partition number, UINTEGER */
+  uint32_t partitions; /* 1: no partition column */
+  bool ordered;        /* one writer, rows in order */
   const sink_ops *ops;
   void *sink;
   const engine_input *inputs;
@@ -132,13 +148,16 @@ typedef struct engine_task {
 } engine_task;
 
 typedef struct engine_task_stats {
-  uint64_t source_rows;       /* read by DuckDB's own readers (files), not by hf_blocks */
-  uint64_t peak_memory_bytes; /* of DuckDB's buffers */
+  /* Given by DuckDB's readers of files, after the filters pushed into them: 0 when none ran (only blocks, or answered
+   * from a footer's statistics), at least 1 when one read a file that has rows. */
+  uint64_t source_rows;
+  uint64_t peak_memory_bytes; /* of DuckDB's buffers, in the whole instance */
 } engine_task_stats;
 
-/* Runs one task to its end. Errors: those of the query (typed, with position in `sql`), of the sink and the sources. */
+/* Runs one task to its end. Errors: those of the query (typed, with position in `sql`); those of the sink and the
+ * sources, as they gave them. All states are closed and discarded when it returns. */
 hf_status engine_run_task(engine *e, const engine_task *task, engine_task_stats *stats, hf_error *error);
-/* Fraction 0…1 of the running statement, or -1, and rows read so far. Thread: any. */
+/* Fraction 0…1 of the running statement, or -1 when none runs or it is not known; rows read so far, about. Thread: any. */
 void engine_progress(engine *e, double *fraction, uint64_t *rows);
 
 /*
@@ -146,8 +165,9 @@ void engine_progress(engine *e, double *fraction, uint64_t *rows);
  * person). `row_batch` gets columns of texts: cells[column][row], NULL for SQL NULL; not NUL-safe: lengths are given.
  * It returns false to stop. Thread: that of the caller.
  */
-typedef bool (*text_batch_fn)(void *context, const char *const *const *cells, const uint32_t *const *lengths, size_t n_rows);
-hf_status engine_render(engine *e, const char *sql, const engine_input *inputs, size_t n_inputs, text_batch_fn row_batch,
-                        void *context, hf_error *error);
+typedef bool (*text_batch_fn)(void *context, const char *const *const *cells, const uint32_t *const *lengths,
+                              size_t n_rows);
+hf_status engine_render(engine *e, const char *sql, const engine_input *inputs, size_t n_inputs,
+                        text_batch_fn row_batch, void *context, hf_error *error);
 
 #endif

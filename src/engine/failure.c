@@ -33,7 +33,10 @@ typedef struct rule {
   hf_status code;
 } rule;
 
-/* In order: special before general. Source of the type names: EXCEPTION_MAP of DuckDB 1.5.5. */
+/*
+ * In order: special before general. Readers of files have no exception type of their own, so their messages are listed.
+ * Source of the type names: EXCEPTION_MAP of DuckDB 1.5.5.
+ */
 static const rule rules[] = {
     {"INTERRUPT", NULL, NULL, HF_E_CANCELLED},
     {NULL, NULL, "No space left on device", HF_E_DISK_FULL},
@@ -41,30 +44,42 @@ static const rule rules[] = {
     {NULL, NULL, "max_temp_directory_size", HF_E_DISK_FULL},
     {"Out of Memory", NULL, NULL, HF_E_OUT_OF_MEMORY},
     {NULL, NULL, "Max expression depth limit", HF_E_LIMIT},
-    {NULL, NULL, "CSV Error on Line", HF_E_FILE_FORMAT},
-    {NULL, NULL, "Error when sniffing file", HF_E_FILE_FORMAT},
-    {NULL, NULL, "not possible to automatically detect the CSV", HF_E_FILE_FORMAT},
-    {NULL, NULL, "Malformed JSON", HF_E_FILE_FORMAT},
-    {NULL, NULL, "JSON transform error in file", HF_E_FILE_FORMAT},
-    {NULL, NULL, "No magic bytes found", HF_E_FILE_FORMAT},
-    {NULL, NULL, "too small to be a Parquet file", HF_E_FILE_FORMAT},
-    {NULL, NULL, "Parquet", HF_E_FILE_FORMAT},
-    {NULL, NULL, "TProtocolException", HF_E_FILE_FORMAT},
-    {NULL, NULL, "Could not read enough bytes", HF_E_FILE_FORMAT},
-    {NULL, NULL, "could not read all bytes", HF_E_FILE_FORMAT},
-    {NULL, NULL, "Snappy", HF_E_FILE_FORMAT},
-    {NULL, NULL, "ZSTD Decompression failure", HF_E_FILE_FORMAT},
-    {NULL, NULL, "Input is not a GZIP stream", HF_E_FILE_FORMAT},
-    {NULL, NULL, "Invalid unicode (byte sequence mismatch) detected in CSV", HF_E_FILE_FORMAT},
-    {"IO", NULL, "No files found that match", HF_E_FILE_NOT_FOUND},
+    {NULL, NULL, "No files found that match", HF_E_FILE_NOT_FOUND},
     {"IO", NULL, "No such file or directory", HF_E_FILE_NOT_FOUND},
     {"Permission", NULL, NULL, HF_E_PATH_REFUSED},
+    {NULL, NULL, "CSV Error on Line", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Error when sniffing file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "detected in CSV file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Malformed JSON in file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "JSON transform error in file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "in JSON array with format='array' in file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "No magic bytes found", HF_E_FILE_FORMAT},
+    {NULL, NULL, "to be a Parquet file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Parquet file has", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Parquet file is", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Parquet reader", HF_E_FILE_FORMAT},
+    {NULL, NULL, "in Parquet file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Failed to read file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Failed to read Parquet file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Malformed Parquet schema", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Mismatch in parquet read", HF_E_FILE_FORMAT},
+    {NULL, NULL, "footer length", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Incorrect stats size", HF_E_FILE_FORMAT},
+    {NULL, NULL, "of the bitpacked data exceeds", HF_E_FILE_FORMAT},
+    {NULL, NULL, "TProtocolException", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Out of buffer", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Could not read enough bytes", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Snappy decompression", HF_E_FILE_FORMAT},
+    {NULL, NULL, "ZSTD Decompression", HF_E_FILE_FORMAT},
+    {NULL, NULL, "Input is not a GZIP stream", HF_E_FILE_FORMAT},
     {"Parser", NULL, NULL, HF_E_SYNTAX},
     {"Syntax", NULL, NULL, HF_E_SYNTAX},
     {"Binder", "COLUMN_NOT_FOUND", NULL, HF_E_COLUMN_NOT_FOUND},
     {"Binder", "NO_MATCHING_FUNCTION", NULL, HF_E_FUNCTION_NOT_FOUND},
     {"Binder", NULL, "does not have a column named", HF_E_COLUMN_NOT_FOUND},
+    {"Binder", NULL, "list not found in FROM clause", HF_E_COLUMN_NOT_FOUND},
     {"Binder", NULL, "Referenced table", HF_E_TABLE_NOT_FOUND},
+    {"Catalog", NULL, "but it exists in the", HF_E_UNSUPPORTED},
     {"Catalog", NULL, "Table with name", HF_E_TABLE_NOT_FOUND},
     {"Catalog", NULL, "Function with name", HF_E_FUNCTION_NOT_FOUND},
     {"Binder", NULL, NULL, HF_E_BIND},
@@ -73,8 +88,10 @@ static const rule rules[] = {
     {"Parameter Not Allowed", NULL, NULL, HF_E_BIND},
     {"Mismatch Type", NULL, NULL, HF_E_BIND},
     {"Conversion", NULL, NULL, HF_E_CAST},
+    {NULL, NULL, "can't be cast because the value is out of range", HF_E_CAST},
     {"Out of Range", NULL, NULL, HF_E_OVERFLOW},
     {"Divide by Zero", NULL, NULL, HF_E_DIVIDE_BY_ZERO},
+    {NULL, NULL, "Only SELECT statements can be serialized", HF_E_STATEMENT_REFUSED},
     {"Not implemented", NULL, NULL, HF_E_UNSUPPORTED},
     {"Missing Extension", NULL, NULL, HF_E_UNSUPPORTED},
     {"Extension Autoloading", NULL, NULL, HF_E_UNSUPPORTED},
@@ -153,14 +170,8 @@ static void read_plain(const char *text, char *type, size_t type_length, report 
 
 /* -------------------------------------------------------------------- writing */
 
-/* DuckDB's text as one of ours: no capital, no full stop, nothing of a second paragraph. */
-static void append_message(const char *message, buf *out) {
-  static const char *const ends[] = {"\n\nLINE ", "\n\nStack Trace", "\nThis error signals", "\n\n"};
-  size_t length = strlen(message);
-  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-    const char *end = strstr(message, ends[i]);
-    length = end != NULL && (size_t)(end - message) < length ? (size_t)(end - message) : length;
-  }
+/* Appends DuckDB's text as one of ours: no capital, no full stop. */
+static void append_text(const char *message, size_t length, buf *out) {
   while (length > 0 && strchr(".! \n\t", message[length - 1]) != NULL) {
     length--;
   }
@@ -168,6 +179,39 @@ static void append_message(const char *message, buf *out) {
     char c = message[i];
     bool is_word = i == 0 && length > 1 && islower((unsigned char)message[1]);
     buf_char(out, is_word ? (char)tolower((unsigned char)c) : c == '\n' || c == '\t' ? ' ' : c);
+  }
+}
+
+/* The first paragraph, without the lists that follow. */
+static void append_message(const char *message, buf *out) {
+  static const char *const ends[] = {"\n\n", "\nThis error signals", "\nThe search space used", "\nCandidate",
+                                     "\nDid you mean"};
+  size_t length = strlen(message);
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    const char *end = strstr(message, ends[i]);
+    length = end != NULL && (size_t)(end - message) < length ? (size_t)(end - message) : length;
+  }
+  append_text(message, length, out);
+}
+
+/* "CSV Error on Line: 7", the line itself, the reason, advice, and sometimes "file = path" among the options. */
+static void append_csv(const char *message, buf *out) {
+  static const char line_key[] = "CSV Error on Line: ", file_key[] = "\n  file = ";
+  const char *line = strstr(message, line_key) + strlen(line_key);
+  const char *advice = strstr(line, "\nPossible "), *paragraph = strstr(line, "\n\n");
+  const char *end = advice == NULL || (paragraph != NULL && paragraph < advice) ? paragraph : advice;
+  end = end == NULL ? line + strlen(line) : end;
+  const char *reason = end;
+  while (reason > line && reason[-1] != '\n') {
+    reason--;
+  }
+  buf_text(out, "bad CSV row: ");
+  append_text(reason, (size_t)(end - reason), out);
+  buf_printf(out, ", line %.*s", (int)strspn(line, "0123456789"), line);
+  const char *file = strstr(end, file_key);
+  if (file != NULL) {
+    file += strlen(file_key);
+    buf_printf(out, " of %.*s", (int)strcspn(file, "\n"), file);
   }
 }
 
@@ -180,15 +224,24 @@ static void append_main(hf_status code, const report *from, buf *out) {
     buf_printf(out, "no function takes these arguments: %s", from->call);
   } else if (code == HF_E_FUNCTION_NOT_FOUND && from->name != NULL) {
     buf_printf(out, "no function has this name: %s", from->name);
+  } else if (strstr(from->message, "CSV Error on Line: ") != NULL) {
+    append_csv(from->message, out);
   } else {
     append_message(from->message, out);
   }
 }
 
-/* Returns where the text behind one of DuckDB's lists of names begins, or NULL. */
-static const char *candidates_of(const char *message) {
+/*
+ * Returns where the text behind one of DuckDB's lists of names begins, or NULL. Its catalogue has only tables and table
+ * functions of its own, which are nobody's to use: those are not passed on.
+ */
+static const char *candidates_of(const report *from) {
   static const char *const heads[] = {"Candidate bindings: ", "Candidate tables: ", "Candidate Entries: ",
                                       "Did you mean ", "Candidate functions:"};
+  const char *message = from->message;
+  if (from->entry_type != NULL && strncmp(from->entry_type, "Table", strlen("Table")) == 0) {
+    return NULL;
+  }
   for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
     const char *found = strstr(message, heads[i]);
     if (found != NULL) {
@@ -200,10 +253,10 @@ static const char *candidates_of(const char *message) {
 
 /* Replaces the row's remedy where DuckDB, or we, know better. */
 static void set_hint(hf_error *error, const report *from) {
-  const char *candidates = candidates_of(from->message);
+  const char *candidates = candidates_of(from);
   if (candidates != NULL) {
     buf text = {0};
-    append_message(candidates + strspn(candidates, " \n\t"), &text);
+    append_message(candidates + strspn(candidates, ": \n\t"), &text);
     while (text.length > 0 && text.data[text.length - 1] == '?') {
       text.data[--text.length] = '\0';
     }

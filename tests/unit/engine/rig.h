@@ -21,13 +21,13 @@ typedef struct rig {
   engine *slot;
 } rig;
 
-#define assert_ok(call)                                                                                   \
-  do {                                                                                                    \
-    hf_error rig_error_ = {0}, *error = &rig_error_;                                                      \
-    if ((call) != HF_OK) {                                                                                \
-      fail_msg("%s: %s (%s)", hf_status_name(error->code), error->message == NULL ? "?" : error->message, \
-               error->cause == NULL ? "" : error->cause);                                                 \
-    }                                                                                                     \
+/* Fails with the error's text; the call gives its error to `ok_error`. */
+#define assert_ok(call)                                                                            \
+  do {                                                                                             \
+    hf_error ok_error_ = {0}, *ok_error = &ok_error_;                                              \
+    if ((call) != HF_OK) {                                                                         \
+      fail_msg("%s: %s (%s)", hf_status_name(ok_error->code), ok_error->message, ok_error->cause); \
+    }                                                                                              \
   } while (0)
 
 static inline void rig_make_dirs(rig *r) {
@@ -36,8 +36,8 @@ static inline void rig_make_dirs(rig *r) {
   assert_non_null(mkdtemp(r->dir));
   snprintf(r->slot_dir, sizeof r->slot_dir, "%s/slot", r->dir);
   snprintf(r->spill_dir, sizeof r->spill_dir, "%s/spill", r->dir);
-  assert_ok(file_make_dirs(r->slot_dir, error));
-  assert_ok(file_make_dirs(r->spill_dir, error));
+  assert_ok(file_make_dirs(r->slot_dir, ok_error));
+  assert_ok(file_make_dirs(r->spill_dir, ok_error));
   r->allowed[0] = r->dir;
 }
 
@@ -54,7 +54,7 @@ static inline engine_options rig_options(const rig *r, unsigned threads, uint64_
 static inline void rig_open(rig *r, unsigned threads) {
   rig_make_dirs(r);
   engine_options options = rig_options(r, threads, (uint64_t)1 << 30);
-  assert_ok(engine_open(&options, &r->slot, error));
+  assert_ok(engine_open(&options, &r->slot, ok_error));
 }
 
 static inline int rig_entries(const char *dir) {
@@ -72,12 +72,12 @@ static inline int rig_entries(const char *dir) {
 static inline void rig_close(rig *r) {
   assert_int_equal(rig_entries(r->slot_dir), 0);
   engine_close(r->slot);
-  assert_ok(file_remove_tree(r->dir, error));
+  assert_ok(file_remove_tree(r->dir, ok_error));
 }
 
 static inline const char *rig_write(rig *r, const char *name, const char *text, arena *a) {
   const char *path = arena_printf(a, "%s/%s", r->dir, name);
-  assert_ok(file_write_whole(path, text, strlen(text), false, error));
+  assert_ok(file_write_whole(path, text, strlen(text), false, ok_error));
   return path;
 }
 
@@ -111,7 +111,7 @@ static inline char *rig_render(engine *e, const char *sql, size_t n_columns, con
     size_t n_columns;
     buf text;
   } out = {.n_columns = n_columns};
-  assert_ok(engine_render(e, sql, inputs, n_inputs, rig_append, &out, error));
+  assert_ok(engine_render(e, sql, inputs, n_inputs, rig_append, &out, ok_error));
   buf_text(&out.text, "");
   return out.text.data == NULL ? strdup("") : buf_take(&out.text);
 }

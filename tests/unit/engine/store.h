@@ -230,7 +230,7 @@ static inline engine_task_stats store_fill(store *s, engine *e, const char *sql)
   engine_task task = store_task(s, sql);
   engine_task_stats stats;
   task.ordered = true;
-  assert_ok(engine_run_task(e, &task, &stats, error));
+  assert_ok(engine_run_task(e, &task, &stats, ok_error));
   return stats;
 }
 

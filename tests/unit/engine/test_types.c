@@ -23,7 +23,7 @@ static void check_window(rig *r, const char *sql, int64_t window) {
   s.window = window;
   s.threads = 1;
   schema columns;
-  assert_ok(engine_describe(r->slot, sql, a, &columns, error));
+  assert_ok(engine_describe(r->slot, sql, a, &columns, ok_error));
   store_fill(&s, r->slot, sql);
   engine_input input = store_input(&s, "x", &columns);
   char *wanted = rig_render(r->slot, sql, columns.n_columns, NULL, 0);
@@ -69,7 +69,7 @@ static void types_of_test_all_types_come_back_nested(void **state) {
   arena *a = arena_new();
   schema columns;
   assert_ok(
-      engine_describe(r->slot, "SELECT * EXCLUDE (geometry) FROM test_all_types()", a, &columns, error));
+      engine_describe(r->slot, "SELECT * EXCLUDE (geometry) FROM test_all_types()", a, &columns, ok_error));
   for (size_t i = 0; i < columns.n_columns; i++) {
     const char *name = columns.columns[i].name;
     buf sql = {0};
@@ -142,7 +142,7 @@ static void types_described_have_their_parts(void **state) {
       r->slot,
       "SELECT 1::DECIMAL(15,2) AS d, 'x'::ENUM('x', '', 'y') AS \"a b\", [1] AS l, [1, 2]::INTEGER[2] AS a, "
       "{'k': 1, 'K2': 'x'} AS s, MAP {1: 'a'} AS m, union_value(u := 1) AS u, '1'::JSON AS j",
-      a, &s, error));
+      a, &s, ok_error));
   static const char *const wanted[] = {"DECIMAL(15,2)", NULL, "INTEGER[]", "INTEGER[2]", NULL, NULL, NULL,
                                        "JSON"};
   assert_int_equal(s.n_columns, 8);
