@@ -87,7 +87,8 @@ static int make_field(face to, const struct ArrowSchema *field, const char *name
   NANOARROW_RETURN_NOT_OK(ArrowSchemaSetFormat(out, format_in(to, shape, text, sizeof text)));
   NANOARROW_RETURN_NOT_OK(ArrowSchemaSetName(out, name == NULL ? "" : name));
   bool is_map = strcmp(shape->format, "+m") == 0;
-  out->flags = field->flags & (is_map ? ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED : ARROW_FLAG_NULLABLE);
+  out->flags =
+      field->flags & (is_map ? ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED : ARROW_FLAG_NULLABLE);
   bool was_interval = to == FACE_CLIENT && layout_is_interval(shape);
   if (was_interval || (to == FACE_BLOCK && strcmp(shape->format, "tin") == 0)) {
     NANOARROW_RETURN_NOT_OK(set_interval_mark(out, metadata, !was_interval));

@@ -6,8 +6,6 @@
  */
 #include "exchange/sink_internal.h"
 
-#include "base/mem.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -23,6 +21,12 @@ static hf_status stream_failed(struct ArrowArrayStream *stream, int number, cons
 
 /* The columns of a stream's schema. */
 static hf_status columns_of(const struct ArrowSchema *incoming, arena *a, schema *out, hf_error *error) {
+  if (incoming->format == NULL || strcmp(incoming->format, "+s") != 0 ||
+      (incoming->n_children > 0 && incoming->children == NULL)) {
+    return error_set(error, HF_E_UNSUPPORTED,
+                     "the root of the stream's schema is not a struct of columns: format %s",
+                     incoming->format == NULL ? "(none)" : incoming->format);
+  }
   size_t n = incoming->n_children < 0 ? 0 : (size_t)incoming->n_children;
   column *columns = arena_array(a, n, sizeof *columns);
   if (columns == NULL) {
@@ -81,9 +85,6 @@ static hf_status write_attempt(struct ArrowArrayStream *stream, const struct Arr
                                const block_sink_options *options, arena *a, block_index *out,
                                hf_error *error) {
   schema columns;
-  struct ArrowSchema checked; /* refuses a root that is no struct, before its columns are looked at */
-  HF_TRY(arrow_block_schema(incoming, &checked, error));
-  checked.release(&checked);
   HF_TRY(columns_of(incoming, a, &columns, error));
   block_sink_options own = *options;
   own.columns = &columns;

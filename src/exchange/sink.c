@@ -202,7 +202,9 @@ hf_status block_sink_commit(block_sink *s, arena *a, block_index *out, hf_error 
                      atomic_load(&s->n_opened) - (unsigned)s->n_written);
   }
   HF_TRY(sink_schema(s, NULL, error));
-  qsort(s->written, s->n_written, sizeof *s->written, compare_files);
+  if (s->n_written > 1) {
+    qsort(s->written, s->n_written, sizeof *s->written, compare_files);
+  }
   block_index index;
   HF_TRY(index_build(s, a, &index, error));
   HF_TRY(write_index(s, a, &index, error));

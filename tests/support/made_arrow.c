@@ -308,7 +308,9 @@ void made_stream(struct ArrowSchema *schema, struct ArrowArray *arrays, size_t n
   g->schema = *schema;
   schema->release = NULL;
   g->arrays = calloc(n + 1, sizeof *arrays);
-  memcpy(g->arrays, arrays, n * sizeof *arrays);
+  for (size_t i = 0; i < n; i++) {
+    g->arrays[i] = arrays[i];
+  }
   g->n = n;
   g->fail_at_end = fail_at_end;
   *out = (struct ArrowArrayStream){.get_schema = given_schema,

@@ -18,6 +18,8 @@ PLAIN(integer, TYPE_INTEGER);
 PLAIN(varchar, TYPE_VARCHAR);
 PLAIN(hugeint, TYPE_HUGEINT);
 PLAIN(interval, TYPE_INTERVAL);
+PLAIN(zoned, TYPE_TIMESTAMP_TZ);
+PLAIN(nothing, TYPE_NULL);
 static const data_type decimal = {.kind = TYPE_DECIMAL, .width = 15, .scale = 2};
 static const data_type *const of_integer[] = {&integer};
 static const data_type list = {.kind = TYPE_LIST, .n_children = 1, .children = of_integer};
@@ -55,8 +57,8 @@ static void type_sql_is_what_duckdb_parses(void **state) {
       {&either, "UNION(\"num\" HUGEINT, \"str\" INTEGER[])"},
       {&mood, "ENUM('sad', 'it''s')"},
       {&rows, "STRUCT(\"a\"\"b\" VARCHAR, \"c d\" DECIMAL(15,2))[]"},
-      {&(data_type){.kind = TYPE_TIMESTAMP_TZ}, "TIMESTAMP WITH TIME ZONE"},
-      {&(data_type){.kind = TYPE_NULL}, "\"NULL\""},
+      {&zoned, "TIMESTAMP WITH TIME ZONE"},
+      {&nothing, "\"NULL\""},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     buf text = {0};
