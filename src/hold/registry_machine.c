@@ -64,7 +64,7 @@ static const registry_row rows[] = {
 
 const char *registry_state_name(entry_state state) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       REGISTRY_STATES(X)
 #undef X
   };
@@ -73,7 +73,7 @@ const char *registry_state_name(entry_state state) {
 
 const char *registry_event_name(registry_event event) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       REGISTRY_EVENTS(X)
 #undef X
   };

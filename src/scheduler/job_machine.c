@@ -52,7 +52,7 @@ static const job_row rows[] = {
 
 const char *job_state_name(job_state state) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       JOB_STATES(X)
 #undef X
   };
@@ -61,7 +61,7 @@ const char *job_state_name(job_state state) {
 
 const char *job_event_name(job_event event) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       JOB_EVENTS(X)
 #undef X
   };

@@ -34,7 +34,7 @@ static const stage_row rows[] = {
 
 static const char *event_name(stage_event event) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       STAGE_EVENTS(X)
 #undef X
   };
@@ -43,7 +43,7 @@ static const char *event_name(stage_event event) {
 
 const char *stage_state_name(stage_state state) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       STAGE_STATES(X)
 #undef X
   };

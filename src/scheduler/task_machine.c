@@ -33,7 +33,7 @@ static const task_row rows[] = {
 
 static const char *event_name(task_event event) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       TASK_EVENTS(X)
 #undef X
   };
@@ -42,7 +42,7 @@ static const char *event_name(task_event event) {
 
 const char *task_state_name(task_state state) {
   static const char *const names[] = {
-#define X(id, name, sentence) [id] = name,
+#define X(id, name, sentence) [id] = (name),
       TASK_STATES(X)
 #undef X
   };
