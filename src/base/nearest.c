@@ -2,9 +2,12 @@
 /* Edit distance with swaps of neighbours, on lower-case ASCII; three rows of a table on the stack. */
 #include "base/nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
-enum { LONGEST_NAME = 64 };
+/* A name that begins with what is wanted is near, whatever follows. */
+enum { LONGEST_NAME = 64, SHORTEST_BEGINNING = 3 };
 
 static size_t text_length(const char *text) {
   size_t length = strlen(text);
@@ -50,7 +53,9 @@ nearest nearest_to(const char *wanted) {
 
 void nearest_offer(nearest *n, const char *name) {
   size_t length = text_length(n->wanted);
-  size_t distance = edit_distance(n->wanted, name);
+  bool is_beginning =
+      length >= SHORTEST_BEGINNING && strncasecmp(n->wanted, name, length) == 0 && name[length] != '\0';
+  size_t distance = is_beginning ? 1 : edit_distance(n->wanted, name);
   size_t most = length < 4 ? 1 : length / 3;
   if (distance > most || (n->best != NULL && distance >= n->distance)) {
     return;

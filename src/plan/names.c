@@ -399,13 +399,13 @@ static hf_status find_names(names_walk *w, relation *r, const char *json) {
 }
 
 /* What DuckDB parses and cannot write as one tree: a PIVOT whose values it would have to look up first. */
-static hf_status explain_unsupported(hf_status status, hf_error *error) {
-  if (status == HF_E_UNSUPPORTED && error != NULL && error->message != NULL &&
-      strcasestr(error->message, "only SELECT statements") != NULL) {
-    error_set(error, status, "this is not one query: a PIVOT without its list of values, or no query at all");
-    error_hint(error, "list the values: PIVOT … ON x IN (…)");
+static hf_status explain_no_tree(hf_status status, hf_error *error) {
+  if (error == NULL || error->message == NULL || strcasestr(error->message, "only SELECT statements") == NULL) {
+    return status;
   }
-  return status;
+  error_set(error, HF_E_UNSUPPORTED, "this is not one query: a PIVOT without its list of values, or no query at all");
+  error_hint(error, "list the values: PIVOT … ON x IN (…)");
+  return HF_E_UNSUPPORTED;
 }
 
 static hf_status bind(engine *planner, const char *sql, const relation_names *names, relation *r,
@@ -416,7 +416,7 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
   arena *scratch = arena_new();
   hf_status status =
       scratch == NULL ? names_out_of_memory(&w) : engine_parse(planner, r->view.text, scratch, &json, error);
-  status = explain_unsupported(status, error);
+  status = status == HF_OK ? HF_OK : explain_no_tree(status, error);
   if (status == HF_OK) {
     status = find_names(&w, r, json);
   }
