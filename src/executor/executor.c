@@ -166,6 +166,7 @@ hf_status executor_submit(executor *x, const void *plan, size_t plan_length, con
 
 /* Steps the attempt; returns it when it ended here and is the caller's now, to be reported. */
 static attempt *cancel_locked(executor *x, attempt *a, slot *of) {
+  atomic_store(&a->cancelled, true);
   unsigned actions = executor_step(a, ATTEMPT_ON_CANCEL);
   if ((actions & ATTEMPT_INTERRUPT) != 0 && of->interruptible != NULL) {
     engine_interrupt(

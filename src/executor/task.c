@@ -24,8 +24,6 @@ typedef struct task {
   block_sink *sink;
   block_index index;
   engine_task_stats stats;
-  hf_status ran; /* what the SQL ended with, once `has_run` */
-  bool has_run;
   hf_error error;
 } task;
 
@@ -34,6 +32,9 @@ static hf_status advance(task *t, attempt_event event) {
   pthread_mutex_lock(&t->x->lock);
   unsigned actions = executor_step(t->at, event);
   bool is_running = t->at->state == ATTEMPT_RUNNING;
+  if (is_running) {
+    engine_interrupt_reset(t->instance); /* of one that came after the attempt before had run */
+  }
   t->slot->interruptible = is_running ? t->instance : NULL;
   if (t->at->state == ATTEMPT_DONE) {
     t->slot->current = NULL;
@@ -93,9 +94,7 @@ static hf_status run_sql(task *t) {
   if (run.id == NULL) {
     return error_set(&t->error, HF_E_OUT_OF_MEMORY, "no memory for a task's id");
   }
-  t->ran = engine_run_task(t->instance, &run, &t->stats, &t->error);
-  t->has_run = true;
-  return t->ran;
+  return engine_run_task(t->instance, &run, &t->stats, &t->error);
 }
 
 static hf_status run_steps(task *t) {
@@ -140,11 +139,6 @@ static void report_finished(task *t) {
                                  .columns = t->index.columns};
 }
 
-/* DuckDB may have shut the instance after a defect; an interrupt that came after the SQL had ended waits for the next. */
-static bool is_tainted(const task *t, hf_status status, bool is_cancelled) {
-  return error_class_of(status) == HF_CLASS_FATAL || (is_cancelled && t->has_run && t->ran != HF_E_CANCELLED);
-}
-
 /* Files first: whoever gets the report finds none. */
 static void fail(task *t, hf_status status) {
   if (t->dir != NULL) {
@@ -156,8 +150,8 @@ static void fail(task *t, hf_status status) {
   t->slot->interruptible = NULL;
   pthread_mutex_unlock(&t->x->lock);
   bool is_cancelled = (actions & ATTEMPT_REPORT_CANCELLED) != 0;
-  if (is_tainted(t, status, is_cancelled)) {
-    slot_instance_close(t->slot);
+  if (error_class_of(status) == HF_CLASS_FATAL) {
+    slot_instance_close(t->slot); /* DuckDB may have shut it after a defect */
   }
   task_report *report = t->at->ended;
   report->outcome = TASK_FAILED;

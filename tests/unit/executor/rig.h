@@ -98,6 +98,13 @@ static inline void rig_wait_started(rig *r, uint64_t job) {
   task_report_free(rig_wait(r, job, false));
 }
 
+/* For loops with a deadline: until a report comes, a millisecond at most. */
+static inline void rig_wait_a_moment(rig *r) {
+  pthread_mutex_lock(&r->lock);
+  cond_wait_until(&r->came, &r->lock, clock_monotonic_us() + 1000);
+  pthread_mutex_unlock(&r->lock);
+}
+
 static inline size_t rig_report_count(rig *r) {
   pthread_mutex_lock(&r->lock);
   size_t count = r->n_reports;
