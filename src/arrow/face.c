@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nanoarrow/nanoarrow.h"
+#include <nanoarrow/nanoarrow.h>
 
 static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an Arrow schema");

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nanoarrow/nanoarrow_ipc.h"
+#include <nanoarrow/nanoarrow_ipc.h>
 
 static hf_status failed(int code, const struct ArrowError *detail, hf_error *error) {
   if (code == ENOMEM) {

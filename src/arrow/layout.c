@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "nanoarrow/nanoarrow.h"
+#include <nanoarrow/nanoarrow.h>
 
 typedef struct layout_reader {
   arena *memory;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nanoarrow/nanoarrow.h"
+#include <nanoarrow/nanoarrow.h>
 
 typedef struct kind_of_format {
   const char *format;

@@ -18,6 +18,21 @@ static void fill_random(uint8_t *bits, unsigned seed) {
   }
 }
 
+static void expect_copy(const uint8_t *from, size_t at, size_t from_at, size_t count) {
+  uint8_t to[BYTES];
+  memset(to, 0xa5, sizeof to);
+  bits_copy(to, at, from, from_at, count);
+  for (size_t i = 0; i < at; i++) {
+    assert_int_equal(bits_get(to, i), (0xa5 >> (i & 7)) & 1);
+  }
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal(bits_get(to, at + i), bits_get(from, from_at + i));
+  }
+  for (size_t i = at + count; count > 0 && i % 8 != 0; i++) {
+    assert_int_equal(bits_get(to, i), 0);
+  }
+}
+
 static void bits_copy_at_any_offset_is_exact(void **state) {
   (void)state;
   uint8_t from[BYTES];
@@ -25,18 +40,7 @@ static void bits_copy_at_any_offset_is_exact(void **state) {
   for (size_t at = 0; at < 20; at++) {
     for (size_t from_at = 0; from_at < 20; from_at++) {
       for (size_t count = 0; count < 150; count += 7) {
-        uint8_t to[BYTES];
-        memset(to, 0xa5, sizeof to);
-        bits_copy(to, at, from, from_at, count);
-        for (size_t i = 0; i < at; i++) {
-          assert_int_equal(bits_get(to, i), (0xa5 >> (i & 7)) & 1);
-        }
-        for (size_t i = 0; i < count; i++) {
-          assert_int_equal(bits_get(to, at + i), bits_get(from, from_at + i));
-        }
-        for (size_t i = at + count; count > 0 && i % 8 != 0; i++) {
-          assert_int_equal(bits_get(to, i), 0);
-        }
+        expect_copy(from, at, from_at, count);
       }
     }
   }

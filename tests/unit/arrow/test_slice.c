@@ -50,39 +50,43 @@ static void expect_no_offsets(const struct ArrowArray *array, const struct Arrow
   }
 }
 
+static void cut_everywhere(const struct ArrowSchema *schema, const made_options *options) {
+  static const int64_t firsts[] = {0, 1, 7, 8, 16, 63, 64, 65, 128};
+  struct ArrowArray rows;
+  slicer *s;
+  made_array(schema, options, &rows);
+  assert_int_equal(slicer_new(schema, NULL, 0, &s, NULL), HF_OK);
+  for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+    struct ArrowArray window;
+    int64_t count = i % 2 == 0 ? 200 - firsts[i] : 50;
+    slicer_cut(s, &rows, firsts[i], count, &window);
+    assert_int_equal(window.length, count);
+    assert_int_equal(window.offset, 0);
+    compare_window(schema, &rows, &window, firsts[i]);
+    if (firsts[i] % 8 == 0 && !options->with_offsets) {
+      expect_no_offsets(&window, schema);
+    }
+    window.release(&window);
+    assert_null(window.release);
+  }
+  slicer_free(s);
+  rows.release(&rows);
+}
+
 static void slice_at_any_row_keeps_values(void **state) {
   (void)state;
-  static const int64_t firsts[] = {0, 1, 7, 8, 16, 63, 64, 65, 128};
   for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
+    struct ArrowSchema schema;
+    made_schema(layouts[k], &schema);
     for (unsigned variant = 0; variant < 4; variant++) {
-      struct ArrowSchema schema;
-      struct ArrowArray rows;
-      slicer *s;
       made_options options = {.seed = k + 1,
                               .rows = 200,
                               .null_percent = variant == 0 ? 0 : 30,
                               .with_offsets = variant >= 2,
                               .unknown_null_count = variant == 3};
-      made_schema(layouts[k], &schema);
-      made_array(&schema, &options, &rows);
-      assert_int_equal(slicer_new(&schema, NULL, 0, &s, NULL), HF_OK);
-      for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
-        struct ArrowArray window;
-        int64_t count = i % 2 == 0 ? 200 - firsts[i] : 50;
-        slicer_cut(s, &rows, firsts[i], count, &window);
-        assert_int_equal(window.length, count);
-        assert_int_equal(window.offset, 0);
-        compare_window(&schema, &rows, &window, firsts[i]);
-        if (firsts[i] % 8 == 0 && !options.with_offsets) {
-          expect_no_offsets(&window, &schema);
-        }
-        window.release(&window);
-        assert_null(window.release);
-      }
-      slicer_free(s);
-      rows.release(&rows);
-      schema.release(&schema);
+      cut_everywhere(&schema, &options);
     }
+    schema.release(&schema);
   }
 }
 
