@@ -3,10 +3,10 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint check format bench asan tsan docs stats
+.PHONY: help setup build demo test test-slt lint check format bench asan tsan docs stats
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 setup: ## fetch what the machine lacks (Debian packages, third_party/)
 	@tools/setup
 build: ## compile into $(BUILD)/
@@ -16,6 +16,9 @@ demo: setup build ## run the demo
 	@examples/demo/run
 test: setup build ## run the tests; T=registry runs those whose name matches
 	@tools/run-tests $(BUILD) $(if $(T),-R '$(T)')
+test-slt: setup build ## public sqllogictest files: as they are and rewritten; SLT_DIR=<folder>
+	@cmake --build $(BUILD) --target slt_run
+	@HOLDFAST_EXTENSION_DIRECTORY=$(CURDIR)/third_party/duckdb-extensions $(BUILD)/tests/slt_run $(SLT_DIR)
 lint: ## format, layers, doors, sizes, docs, tests (no build needed)
 	@tools/lint/run
 check: lint test ## what CI runs

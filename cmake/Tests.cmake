@@ -62,6 +62,14 @@ foreach(source ${sources})
   hf_c_test(${source} example holdfast)
 endforeach()
 
+# tests/corpus/*.c: the runner of public sqllogictest files, only on `--target slt_run`.
+file(GLOB sources CONFIGURE_DEPENDS tests/corpus/*.c)
+if(sources)
+  add_executable(slt_run EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(slt_run PRIVATE hf_settings ${test_libraries})
+  set_target_properties(slt_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endif()
+
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests tests/cli/*.sh tests/cli/*.py)
 foreach(script ${scripts})
   hf_register(${script} cli ${CMAKE_SOURCE_DIR}/tests/${script})

@@ -108,7 +108,7 @@ typedef struct tree_call {
   size_t n_parameters;
   bool has_initial;
   /* state that binding took out of the arguments */
-  const char *separator; /* string_agg; NULL: none */
+  const char *separator; /* string_agg, also inside list_aggregate; NULL: none */
   size_t n_quantiles;
   const tree_value *quantiles;
   bool quantiles_descending, quantiles_as_list;

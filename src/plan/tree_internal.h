@@ -40,6 +40,8 @@ hf_status tree_read_optional(json_view *v, const char *key, const tree_space *sp
 /* tree_read_call.c */
 /* Reads name, function data and what belongs to them; `view` is the call's object. */
 hf_status tree_read_call(json_view *v, const tree_space *space, tree_expression *e, tree_call *call);
+/* Takes catalog_name; false when the function is none of DuckDB's own catalog. */
+bool tree_is_of_system(json_view *v);
 hf_status tree_read_window(json_view *v, const tree_space *space, tree_expression *e);
 
 /* An operator that has been read. */

@@ -418,6 +418,29 @@ static hf_status read_limit(tree_building *b) {
 
 /* ------------------------------------------------------- several children */
 
+/* A UNION of one child, which is left when the others are empty: it passes rows on, or makes them distinct. */
+static hf_status become_single(tree_building *b) {
+  if (b->node->all) {
+    b->node->kind = TREE_FILTER;
+    return HF_OK;
+  }
+  json_reader *r = b->v->reader;
+  const tree_expression **targets = arena_array(r->a, b->node->n_columns, sizeof(tree_expression *));
+  if (targets == NULL) {
+    return json_read_no_memory(r);
+  }
+  for (size_t i = 0; i < b->node->n_columns; i++) {
+    targets[i] = tree_new_ref(r->a, i, b->node->types[i]);
+    if (targets[i] == NULL) {
+      return json_read_no_memory(r);
+    }
+  }
+  b->node->kind = TREE_DISTINCT;
+  b->node->expressions = targets;
+  b->node->n_expressions = b->node->n_columns;
+  return HF_OK;
+}
+
 static hf_status read_set_operation(tree_building *b) {
   static const char *const ignored[] = {"allow_out_of_order"};
   uint64_t n = 0;
@@ -437,7 +460,8 @@ static hf_status read_set_operation(tree_building *b) {
       }
     }
   }
-  return add_table(b, "table_index", first->types, first->n_columns);
+  HF_TRY(add_table(b, "table_index", first->types, first->n_columns));
+  return b->n_children > 1 ? HF_OK : become_single(b);
 }
 
 static hf_status read_cte(tree_building *b) {
@@ -496,7 +520,7 @@ static const struct kind_row {
     {"LOGICAL_DELIM_GET", TREE_DELIM_GET, 0, 0, read_delim_get},
     {"LOGICAL_CROSS_PRODUCT", TREE_CROSS_PRODUCT, 2, 2, tree_read_product},
     {"LOGICAL_POSITIONAL_JOIN", TREE_POSITIONAL_JOIN, 2, 2, tree_read_product},
-    {"LOGICAL_UNION", TREE_UNION, 2, SIZE_MAX, read_set_operation},
+    {"LOGICAL_UNION", TREE_UNION, 1, SIZE_MAX, read_set_operation},
     {"LOGICAL_EXCEPT", TREE_EXCEPT, 2, 2, read_set_operation},
     {"LOGICAL_INTERSECT", TREE_INTERSECT, 2, 2, read_set_operation},
     {"LOGICAL_MATERIALIZED_CTE", TREE_CTE, 2, 2, read_cte},

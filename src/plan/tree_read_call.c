@@ -106,8 +106,8 @@ static hf_status read_named(json_view *v, const tree_expression *e, const tree_c
              : refuse_function(v, call->name, "names do not match");
 }
 
-/* list_aggregate and its like hold the aggregate; one with state of its own is not known from its name. */
-static hf_status read_inner(json_view *v, json_view *state, const tree_call *call) {
+/* list_aggregate and its like hold the aggregate; of one with state of its own only a separator can be said again. */
+static hf_status read_inner(json_view *v, json_view *state, tree_call *call) {
   struct json_object *data = json_read_take(state, "bind_data");
   struct json_object *aggregate = NULL, *has = NULL;
   if (data == NULL) {
@@ -124,6 +124,14 @@ static hf_status read_inner(json_view *v, json_view *state, const tree_call *cal
   json_object_object_get_ex(aggregate, "name", &name);
   const char *text = name == NULL ? "" : json_object_get_string(name);
   const struct function_row *row = find_function(text);
+  if (row != NULL && row->treatment == TREAT_SEPARATOR) {
+    json_view inner;
+    struct json_object *data_of_inner = NULL;
+    json_object_object_get_ex(aggregate, "function_data", &data_of_inner);
+    HF_TRY(json_read_open(v->reader, data_of_inner, text, &inner));
+    HF_TRY(json_read_text(&inner, "separator", &call->separator));
+    return json_read_close(&inner);
+  }
   return row != NULL && row->treatment == TREAT_REBIND
              ? HF_OK
              : refuse_function(v, text, "bound state inside list_aggregate");
@@ -174,6 +182,12 @@ static bool is_lambda_argument(struct json_object *arguments) {
   return false;
 }
 
+bool tree_is_of_system(json_view *v) {
+  struct json_object *catalog = json_read_take(v, "catalog_name");
+  return catalog == NULL || json_object_get_string_len(catalog) == 0 ||
+         strcmp(json_object_get_string(catalog), "system") == 0;
+}
+
 hf_status tree_read_call(json_view *v, const tree_space *space, tree_expression *e, tree_call *call) {
   static const char *const ignored[] = {"original_arguments", "schema_name"};
   bool has_state = false;
@@ -182,9 +196,7 @@ hf_status tree_read_call(json_view *v, const tree_space *space, tree_expression 
   HF_TRY(json_read_bool(v, "has_serialize", &has_state));
   json_read_ignore(v, ignored, 2);
   struct json_object *arguments = json_read_take(v, "arguments");
-  struct json_object *catalog = json_read_take(v, "catalog_name");
-  if (catalog != NULL && json_object_get_string_len(catalog) > 0 &&
-      strcmp(json_object_get_string(catalog), "system") != 0) {
+  if (!tree_is_of_system(v)) {
     return refuse_function(v, call->name, "not a function of DuckDB");
   }
   struct json_object *data = json_read_take(v, "function_data");

@@ -438,14 +438,18 @@ static hf_status read_parameters(json_view *v, tree_scan *scan) {
 }
 
 static hf_status read_source(json_view *v, tree_scan *scan) {
-  static const char *const ignored[] = {"arguments", "original_arguments", "catalog_name", "schema_name"};
+  static const char *const ignored[] = {"arguments", "original_arguments", "schema_name"};
   bool has_state = false;
   size_t n_names = 0;
   HF_TRY(json_read_text(v, "name", &scan->function));
   HF_TRY(json_read_bool(v, "has_serialize", &has_state));
   HF_TRY(tree_read_types(v, "returned_types", &scan->source_types, &scan->n_source));
   HF_TRY(json_read_texts(v, "names", &scan->source_names, &n_names));
-  json_read_ignore(v, ignored, 4);
+  json_read_ignore(v, ignored, 3);
+  if (!tree_is_of_system(v)) {
+    return json_read_refuse(v->reader, TREE_REFUSED_FUNCTION, v->node, "%.100s: not a function of DuckDB",
+                            scan->function);
+  }
   if (n_names != scan->n_source) {
     return json_read_refuse(v->reader, TREE_REFUSED_UNREADABLE, v->node, "%zu names of %zu columns", n_names,
                             scan->n_source);

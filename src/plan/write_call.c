@@ -117,6 +117,17 @@ static hf_status write_plain_call(writer *w, const write_scope *scope, const cha
   return HF_OK;
 }
 
+/* list_aggregate(l, 'string_agg', separator): binding took the separator out of the arguments. */
+static hf_status write_separated(writer *w, const write_scope *scope, const tree_expression *e) {
+  buf_sql_name(write_to(w), e->call->name);
+  buf_char(write_to(w), '(');
+  HF_TRY(write_expressions(w, scope, e->children, e->n_children, ", "));
+  buf_text(write_to(w), ", ");
+  buf_sql_string(write_to(w), e->call->separator);
+  buf_char(write_to(w), ')');
+  return HF_OK;
+}
+
 static hf_status write_row(writer *w, const write_scope *scope, const tree_expression *e) {
   buf_text(write_to(w), "row(");
   HF_TRY(write_expressions(w, scope, e->children, e->n_children, ", "));
@@ -198,6 +209,9 @@ static hf_status write_function_call(writer *w, const write_scope *scope, const 
   const char *name = e->call->name;
   if (e->call->body != NULL) {
     return write_lambda(w, scope, e);
+  }
+  if (e->call->separator != NULL) {
+    return write_separated(w, scope, e);
   }
   if (strcmp(name, "row") == 0) {
     return write_row(w, scope, e);

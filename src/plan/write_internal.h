@@ -118,7 +118,7 @@ hf_status write_window(writer *w, const write_scope *scope, const tree_expressio
 
 /* write_value.c */
 hf_status write_value(writer *w, const tree_value *value);
-/* Tells whether SQL can name the type: not when it holds an unnamed struct or NULL's own type. */
+/* Tells whether SQL can name the type: not when it holds an unnamed struct, or is NULL's own type. */
 bool write_can_name(const data_type *type);
 void write_type(writer *w, const data_type *type);
 

@@ -277,16 +277,11 @@ static hf_status write_single_left(writer *w, const joining *x) {
 
 static void write_checked(writer *w, const joining *x, size_t group, size_t i) {
   const data_type *type = x->node->types[x->join->n_left + i];
-  size_t from = x->join->right[i];
-  buf *out = write_to(w);
-  if (w->options->first_of_many) {
-    buf_printf(out, "t%zu.c%zu", group, from);
-    return;
-  }
   bool is_cast = write_can_name(type);
+  buf *out = write_to(w);
   buf_printf(out, "%sCASE WHEN t%zu.n > 1 THEN ", is_cast ? "CAST(" : "(", group);
   buf_text(out, "error('more than one row returned by a subquery used as an expression')");
-  buf_printf(out, " ELSE t%zu.c%zu END", group, from);
+  buf_printf(out, " ELSE t%zu.c%zu END", group, x->join->right[i]);
   if (is_cast) {
     buf_text(out, " AS ");
     write_type(w, type);
@@ -367,6 +362,10 @@ static hf_status write_single(writer *w, const joining *x) {
   }
   if (is_right_unique(w, x->right.node, x->join)) {
     return write_single_left(w, x);
+  }
+  if (w->options->first_of_many) {
+    return write_refuse(w, TREE_REFUSED_SHAPE, "LOGICAL_COMPARISON_JOIN",
+                        "SINGLE that may give any of several rows");
   }
   if (is_keyed) {
     return write_single_checked(w, x);

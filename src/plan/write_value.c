@@ -13,17 +13,18 @@
 
 enum { MICROS_A_SECOND = 1000000, SECONDS_A_DAY = 86400 };
 
-bool write_can_name(const data_type *type) {
-  if (type->kind == TYPE_NULL) {
-    return false;
-  }
+static bool has_names(const data_type *type) {
   for (size_t i = 0; i < type->n_children; i++) {
     bool is_unnamed = type->kind == TYPE_STRUCT && type->names[i][0] == '\0';
-    if (is_unnamed || !write_can_name(type->children[i])) {
+    if (is_unnamed || !has_names(type->children[i])) {
       return false;
     }
   }
   return type->kind != TYPE_STRUCT || type->n_children > 0;
+}
+
+bool write_can_name(const data_type *type) {
+  return type->kind != TYPE_NULL && has_names(type);
 }
 
 void write_type(writer *w, const data_type *type) {
@@ -73,11 +74,15 @@ static void write_integer(buf *out, const tree_value *value) {
   buf_printf(out, "%s%s", is_negative ? "-" : "", text);
 }
 
-static void write_decimal(buf *out, const tree_value *value) {
+/* False for a number with more digits than its type: DuckDB can make one, but does not read it back. */
+static bool write_decimal(buf *out, const tree_value *value) {
   char digits[WIDE_DIGITS];
   bool is_negative = false;
   char *text = magnitude(value, true, digits, &is_negative);
   int scale = value->type->scale, length = (int)strlen(text);
+  if (length > value->type->width) {
+    return false;
+  }
   buf_text(out, is_negative ? "-" : "");
   if (length > scale) {
     buf_printf(out, "%.*s", length - scale, text);
@@ -91,6 +96,7 @@ static void write_decimal(buf *out, const tree_value *value) {
     }
     buf_text(out, length > scale ? text + length - scale : text);
   }
+  return true;
 }
 
 static void write_number(buf *out, double number) {
@@ -317,8 +323,7 @@ static bool write_scalar(buf *out, const tree_value *value) {
       write_number(out, value->number);
       return true;
     case TYPE_DECIMAL:
-      write_decimal(out, value);
-      return true;
+      return write_decimal(out, value);
     case TYPE_DATE:
       write_date(out, number);
       return true;

@@ -38,7 +38,7 @@ typedef enum oracle_verdict {
 oracle *oracle_open(void);
 void oracle_close(oracle *o);
 
-/* Statements are interrupted after so many seconds; 0: never. By SIGALRM: one oracle a process. */
+/* Statements are interrupted after so many seconds of processor time; 0: never. By SIGPROF: one oracle a process. */
 void oracle_set_limit(oracle *o, unsigned seconds);
 /* Whether the last statement was interrupted by the limit. */
 bool oracle_is_late(const oracle *o);

@@ -176,7 +176,9 @@ static void add_bytes(text *t, duckdb_vector vector, idx_t row) {
   add(t, duckdb_string_t_data(&strings[row]), duckdb_string_t_length(strings[row]));
 }
 
-/* Bytes of one value of a fixed width; 0: not fixed. */
+/* Bytes of one value of a fixed width; 0: a string; UNKNOWN_WIDTH: a type that is not read. */
+enum { UNKNOWN_WIDTH = 99 };
+
 static size_t fixed_width(duckdb_logical_type type, duckdb_type id) {
   switch (id) {
     case DUCKDB_TYPE_BOOLEAN:
@@ -189,8 +191,18 @@ static size_t fixed_width(duckdb_logical_type type, duckdb_type id) {
     case DUCKDB_TYPE_INTEGER:
     case DUCKDB_TYPE_UINTEGER:
     case DUCKDB_TYPE_DATE:
-    case DUCKDB_TYPE_SQLNULL:
       return 4;
+    case DUCKDB_TYPE_BIGINT:
+    case DUCKDB_TYPE_UBIGINT:
+    case DUCKDB_TYPE_TIME:
+    case DUCKDB_TYPE_TIME_NS:
+    case DUCKDB_TYPE_TIME_TZ:
+    case DUCKDB_TYPE_TIMESTAMP:
+    case DUCKDB_TYPE_TIMESTAMP_S:
+    case DUCKDB_TYPE_TIMESTAMP_MS:
+    case DUCKDB_TYPE_TIMESTAMP_NS:
+    case DUCKDB_TYPE_TIMESTAMP_TZ:
+      return 8;
     case DUCKDB_TYPE_HUGEINT:
     case DUCKDB_TYPE_UHUGEINT:
     case DUCKDB_TYPE_UUID:
@@ -206,7 +218,7 @@ static size_t fixed_width(duckdb_logical_type type, duckdb_type id) {
     case DUCKDB_TYPE_BIGNUM:
       return 0;
     default:
-      return 8;
+      return UNKNOWN_WIDTH;
   }
 }
 
@@ -251,6 +263,10 @@ static void add_vector_value(text *t, duckdb_logical_type type, duckdb_vector ve
   size_t width = fixed_width(type, id);
   if (width == 0) {
     add_bytes(t, vector, row);
+    return;
+  }
+  if (width == UNKNOWN_WIDTH) {
+    addf(t, "?");
     return;
   }
   for (size_t i = width; i-- > 0;) {
