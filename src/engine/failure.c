@@ -97,6 +97,7 @@ static const rule rules[] = {
     {"Extension Autoloading", NULL, NULL, HF_E_UNSUPPORTED},
     {NULL, NULL, "Cannot prepare multiple statements", HF_E_UNSUPPORTED},
     {NULL, NULL, "the configuration has been locked", HF_E_STATEMENT_REFUSED},
+    {NULL, NULL, "options were not recognized", HF_E_SETTING_VALUE},
     {"Settings", NULL, NULL, HF_E_SETTING_VALUE},
     {"Invalid Configuration", NULL, NULL, HF_E_SETTING_VALUE},
     {"IO", NULL, NULL, HF_E_IO},

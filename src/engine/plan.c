@@ -175,40 +175,50 @@ hf_status engine_describe(engine *e, const char *sql, arena *a, schema *out, hf_
 
 /* ------------------------------------------------------------------- plan JSON */
 
-/* Runs a text with one answer, of column `number`. */
-static hf_status ask(engine *e, duckdb_connection on, const char *sql, idx_t number, size_t before, arena *a,
-                     const char **out, hf_error *error) {
-  HF_TRY(statement_begin(e, on, error));
+/* A statement with one answer: the first row of a column. */
+typedef struct question {
+  duckdb_connection on;
+  const char *sql;
+  idx_t number;  /* of the column */
+  size_t before; /* of the text, in front of the caller's */
+} question;
+
+static hf_status ask(engine *e, const question *q, arena *a, const char **out, hf_error *error) {
+  HF_TRY(statement_begin(e, q->on, error));
   duckdb_result result = {0};
-  hf_status status = duckdb_query(on, sql, &result) == DuckDBSuccess
-                         ? first_text(&result, number, a, out, error)
-                         : failure_set(error, duckdb_result_error(&result), before);
+  hf_status status = duckdb_query(q->on, q->sql, &result) == DuckDBSuccess
+                         ? first_text(&result, q->number, a, out, error)
+                         : failure_set(error, duckdb_result_error(&result), q->before);
   duckdb_destroy_result(&result);
-  statement_finish(e);
+  statement_end(e);
   return status;
 }
 
-/* One try: *json, or *why; an error only for what has nothing to do with the plan. */
-static hf_status try_plan(engine *e, duckdb_connection on, const char *sql, arena *a, const char **json,
-                          const char **why, hf_error *error) {
+/* Of json_serialize_plan. `why` is set when `json` is NULL. */
+typedef struct plan_answer {
+  const char *json, *why;
+} plan_answer;
+
+/* One try: an error only for what has nothing to do with the plan. */
+static hf_status try_plan(engine *e, const question *q, arena *a, plan_answer *out, hf_error *error) {
   const char *answer = NULL;
   hf_error found = {0};
-  hf_status status = ask(e, on, sql, 0, 0, a, &answer, &found);
+  hf_status status = ask(e, q, a, &answer, &found);
   if (status == HF_OK && is_error_object(answer)) {
     status = failure_set_json(&found, answer);
   } else if (status == HF_OK && strncmp(answer, "{\"error\":false", strlen("{\"error\":false")) != 0) {
     status = error_set(&found, HF_E_UNSUPPORTED, "DuckDB gives no plan as JSON");
   } else if (status == HF_OK) {
-    *json = answer;
+    out->json = answer;
     return HF_OK;
   }
   if (status == HF_E_CANCELLED || status == HF_E_OUT_OF_MEMORY) {
     error_move(error, &found);
     return status;
   }
-  *why = arena_strdup(a, found.message == NULL ? "" : found.message);
+  out->why = arena_strdup(a, found.message == NULL ? "" : found.message);
   hf_error_reset(&found);
-  return *why == NULL ? no_memory(error) : HF_OK;
+  return out->why == NULL ? no_memory(error) : HF_OK;
 }
 
 /*
@@ -217,20 +227,22 @@ static hf_status try_plan(engine *e, duckdb_connection on, const char *sql, aren
  */
 hf_status engine_plan_json(engine *e, const char *sql, arena *a, const char **json, const char **why,
                            hf_error *error) {
-  *json = NULL;
-  *why = "";
+  plan_answer answer = {.why = ""};
   HF_TRY(use_rules(e, true, error));
   HF_TRY(use_connection(e, &e->planning, "PRAGMA verify_serializer", error));
   buf text = {0};
   buf_text(&text, "SELECT json_serialize_plan(");
   buf_sql_string(&text, sql);
   buf_text(&text, ", optimize := true, skip_null := true, skip_empty := false)");
-  hf_status status =
-      text.failed ? no_memory(error) : try_plan(e, e->planning, buf_cstr(&text), a, json, why, error);
-  if (status == HF_OK && *json == NULL) {
-    status = try_plan(e, e->main, buf_cstr(&text), a, json, why, error);
+  question q = {.on = e->planning, .sql = buf_cstr(&text)};
+  hf_status status = text.failed ? no_memory(error) : try_plan(e, &q, a, &answer, error);
+  if (status == HF_OK && answer.json == NULL) {
+    q.on = e->main;
+    status = try_plan(e, &q, a, &answer, error);
   }
   buf_reset(&text);
+  *json = answer.json;
+  *why = answer.why;
   return status;
 }
 
@@ -242,9 +254,8 @@ hf_status engine_explain(engine *e, const char *sql, arena *a, const char **text
   buf statement = {0};
   buf_text(&statement, head);
   buf_text(&statement, sql);
-  hf_status status = statement.failed
-                         ? no_memory(error)
-                         : ask(e, e->main, buf_cstr(&statement), 1, strlen(head), a, text, error);
+  question q = {.on = e->main, .sql = buf_cstr(&statement), .number = 1, .before = strlen(head)};
+  hf_status status = statement.failed ? no_memory(error) : ask(e, &q, a, text, error);
   buf_reset(&statement);
   return status;
 }

@@ -141,27 +141,34 @@ static hf_status table_reserve(table_builder *b, size_t more_rows, hf_error *err
   return HF_OK;
 }
 
-static hf_status table_chunk(void *context, duckdb_data_chunk chunk, bool *goes_on, hf_error *error) {
-  table_builder *b = context;
+/* Copies one column of a chunk. */
+static hf_status table_column(table_builder *b, duckdb_data_chunk chunk, size_t i, hf_error *error) {
+  duckdb_vector vector = duckdb_data_chunk_get_vector(chunk, i);
+  const uint64_t *validity = duckdb_vector_get_validity(vector);
+  duckdb_string_t *texts = duckdb_vector_get_data(vector);
   idx_t rows = duckdb_data_chunk_get_size(chunk);
-  HF_TRY(table_reserve(b, (size_t)rows, error));
-  for (size_t i = 0; i < b->out->n_columns; i++) {
-    duckdb_vector vector = duckdb_data_chunk_get_vector(chunk, i);
-    const uint64_t *validity = duckdb_vector_get_validity(vector);
-    duckdb_string_t *texts = duckdb_vector_get_data(vector);
-    for (idx_t row = 0; row < rows; row++) {
-      const char **cell = &b->cells[(b->out->n_rows + row) * b->out->n_columns + i];
+  for (idx_t row = 0; row < rows; row++) {
+    const char **cell = &b->cells[(b->out->n_rows + row) * b->out->n_columns + i];
+    if (is_null(validity, row)) {
       *cell = NULL;
-      if (!is_null(validity, row)) {
-        *cell =
-            arena_strndup(b->memory, duckdb_string_t_data(&texts[row]), duckdb_string_t_length(texts[row]));
-        if (*cell == NULL) {
-          return no_memory(error);
-        }
-      }
+      continue;
+    }
+    *cell = arena_strndup(b->memory, duckdb_string_t_data(&texts[row]), duckdb_string_t_length(texts[row]));
+    if (*cell == NULL) {
+      return no_memory(error);
     }
   }
-  b->out->n_rows += (size_t)rows;
+  return HF_OK;
+}
+
+static hf_status table_chunk(void *context, duckdb_data_chunk chunk, bool *goes_on, hf_error *error) {
+  table_builder *b = context;
+  size_t rows = (size_t)duckdb_data_chunk_get_size(chunk);
+  HF_TRY(table_reserve(b, rows, error));
+  for (size_t i = 0; i < b->out->n_columns; i++) {
+    HF_TRY(table_column(b, chunk, i, error));
+  }
+  b->out->n_rows += rows;
   *goes_on = true;
   return HF_OK;
 }
