@@ -69,6 +69,9 @@ static hf_status check(const scheduler *s, const uuid *session, const held_need 
   if (!uuid_equal(&need->session, session) || (row != NULL && !uuid_equal(&row->session, session))) {
     return error_set(error, HF_E_HELD_FOREIGN, "a cache node belongs to another session: %s", need->key.text);
   }
+  if (row == NULL && owner_was_removed(s, session)) {
+    return error_set(error, HF_E_SESSION_CLOSED, "the session is closed");
+  }
   if (row == NULL) {
     return error_set(error, HF_E_HELD_FOREIGN, "a cache node was never declared in this session: %s",
                      need->key.text);

@@ -174,6 +174,7 @@ static void remove_handle(scheduler *s, message *m) {
   remove_call *c = (remove_call *)m;
   owner *of = owner_find(s, c->session);
   if (of == NULL || of->removal != NULL) {
+    owner_forget(s, c->session);
     clean_session(s, c->session);
     clean_then_finish(s, &c->base);
     return;

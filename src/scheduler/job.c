@@ -222,9 +222,18 @@ owner *owner_find(const scheduler *s, const uuid *id) {
   return of;
 }
 
+bool owner_was_removed(const scheduler *s, const uuid *id) {
+  for (size_t i = 0; i < REMOVED_KEPT; i++) {
+    if (uuid_equal(&s->removed[i], id)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 owner *owner_need(scheduler *s, const uuid *id, hf_error *error) {
   owner *of = owner_find(s, id);
-  if (s->is_closing || (of != NULL && of->removal != NULL)) {
+  if (s->is_closing || (of == NULL ? owner_was_removed(s, id) : of->removal != NULL)) {
     error_set(error, HF_E_SESSION_CLOSED, "the session is closed");
     return NULL;
   }
@@ -244,6 +253,10 @@ owner *owner_need(scheduler *s, const uuid *id, hf_error *error) {
   return NULL;
 }
 
+void owner_forget(scheduler *s, const uuid *id) {
+  s->removed[s->n_removed++ % REMOVED_KEPT] = *id;
+}
+
 /* Its jobs are over: its holds go, and the call returns when their files have gone. */
 static void owner_remove(scheduler *s, owner *of) {
   registry_remove_session(s->registry, &of->id, &s->actions);
@@ -253,6 +266,7 @@ static void owner_remove(scheduler *s, owner *of) {
     held_perform(s, action);
     mem_free(action);
   }
+  owner_forget(s, &of->id);
   clean_session(s, &of->id);
   clean_then_finish(s, of->removal);
   HASH_DEL(s->owners, of);

@@ -20,7 +20,10 @@
 #include <uthash.h>
 #include <utlist.h>
 
-enum { REPLANS_AT_MOST = 3 }; /* times that a job plans again after a held block was lost */
+enum {
+  REPLANS_AT_MOST = 3, /* times that a job plans again after a held block was lost */
+  REMOVED_KEPT = 256   /* sessions that ended last: calls that were on their way are told so */
+};
 
 /* --------------------------------------------------------------- messages */
 
@@ -214,6 +217,10 @@ void job_free(job *j);
 owner *owner_find(const scheduler *s, const uuid *id);
 /* Finds or makes; NULL with an error: OUT_OF_MEMORY, SESSION_CLOSED (it is being removed). */
 owner *owner_need(scheduler *s, const uuid *id, hf_error *error);
+/* Tells whether the session ended a short while ago. */
+bool owner_was_removed(const scheduler *s, const uuid *id);
+/* Remembers that the session has ended. */
+void owner_forget(scheduler *s, const uuid *id);
 /* Ends removals whose jobs are all over. */
 void owners_settle(scheduler *s);
 
@@ -280,6 +287,8 @@ struct scheduler {
   job *jobs;
   job *ended; /* to be freed before the next message is taken */
   owner *owners;
+  uuid removed[REMOVED_KEPT]; /* a ring */
+  size_t n_removed;
   uint64_t next_job;
   size_t n_active;
   bool is_closing;

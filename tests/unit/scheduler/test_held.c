@@ -356,6 +356,7 @@ static void held_session_removed_leaves_no_files(void **state) {
   snprintf(dir, sizeof dir, "%s/%s", r->work_dir, r->session.text);
   assert_false(rig_exists(dir));
   assert_int_equal(rig_storage(r, node).state, HF_HOLD_NOT_DECLARED);
+  assert_int_equal(rig_run_as(r, &r->session, node, NULL, NULL, NULL), HF_E_SESSION_CLOSED);
 }
 
 static void held_and_unread_results_go_when_the_scheduler_closes(void **state) {
