@@ -190,7 +190,7 @@ static hf_status ask(engine *e, const question *q, arena *a, const char **out, h
                          ? first_text(&result, q->number, a, out, error)
                          : failure_set(error, duckdb_result_error(&result), q->before);
   duckdb_destroy_result(&result);
-  statement_end(e);
+  statement_finish(e);
   return status;
 }
 
