@@ -27,68 +27,43 @@ static uint64_t next_number(session *s) {
 }
 
 /* SQL has no way to write an empty name: such a column is called v0, v1 … by its place, as DuckDB's Arrow scan does. */
-static const char *column_name(const char *given, size_t place, arena *a) {
-  return given == NULL || given[0] == '\0' ? arena_printf(a, "v%zu", place) : arena_strdup(a, given);
-}
-
-/* The names and types of the stream's columns, in `a`. */
-static hf_status columns_of(struct ArrowArrayStream *stream, arena *a, schema *out, hf_error *error) {
-  struct ArrowSchema fields = {0};
-  if (stream->get_schema(stream, &fields) != 0) {
-    const char *why = stream->get_last_error(stream);
-    return error_set(error, HF_E_INVALID_ARGUMENT, "the stream gives no schema: %s", why == NULL ? "" : why);
+static hf_status name_columns(const schema *from, arena *a, schema *out, hf_error *error) {
+  if (from->n_columns == 0) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "the stream has no columns");
   }
-  hf_status status = HF_OK;
-  size_t n_columns = fields.n_children < 0 ? 0 : (size_t)fields.n_children;
-  column *columns = arena_array(a, n_columns, sizeof *columns);
-  if (fields.format == NULL || fields.format[0] != '+' || fields.format[1] != 's' || n_columns == 0) {
-    status = error_set(error, HF_E_INVALID_ARGUMENT, "the stream has no columns");
-    error_hint(error, "give a stream of record batches: its schema is a struct with a child for each column");
-  } else if (columns == NULL) {
-    status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a stream");
-  }
-  for (size_t i = 0; status == HF_OK && i < n_columns; i++) {
-    columns[i].name = column_name(fields.children[i]->name, i, a);
-    status = columns[i].name == NULL
-                 ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a stream")
-                 : data_type_from_arrow(fields.children[i], a, &columns[i].type, error);
-    if (status != HF_OK && status != HF_E_OUT_OF_MEMORY) {
-      error_wrap(error, "column %zu (\"%s\") of the stream", i + 1, columns[i].name);
+  column *columns = arena_array(a, from->n_columns, sizeof *columns);
+  for (size_t i = 0; columns != NULL && i < from->n_columns; i++) {
+    columns[i] = from->columns[i];
+    if (columns[i].name[0] == '\0') {
+      columns[i].name = arena_printf(a, "v%zu", i);
     }
+    columns = columns[i].name == NULL ? NULL : columns;
   }
-  fields.release(&fields);
-  *out = (schema){.n_columns = n_columns, .columns = columns};
-  return status;
+  *out = (schema){.n_columns = from->n_columns, .columns = columns};
+  return columns == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a stream")
+                         : HF_OK;
 }
 
 /* Writes the stream, which it takes, below `dir`. */
 static hf_status write_stream(session *s, struct ArrowArrayStream *stream, const char *dir, arena *a,
                               relation **out, hf_error *error) {
-  schema columns;
   job_settings settings;
-  hf_status status = columns_of(stream, a, &columns, error);
-  if (status == HF_OK) {
-    status = settings_for_job(s, a, &settings, error);
-  }
+  block_sink_options options = {.dir = arena_printf(a, "%s/1/1-1", dir), .partitions = 1, .ordered = true};
+  hf_status status = options.dir == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a path")
+                                         : settings_for_job(s, a, &settings, error);
   if (status != HF_OK) {
     stream->release(stream);
     return status;
   }
-  block_sink_options options = {.dir = arena_printf(a, "%s/1/1-1", dir),
-                                .columns = &columns,
-                                .partitions = 1,
-                                .ordered = true,
-                                .budget_bytes = settings.sink_budget_bytes,
-                                .batch_bytes = settings.batch_bytes,
-                                .block_bytes = settings.block_bytes};
-  if (options.dir == NULL) {
-    stream->release(stream);
-    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a path");
-  }
+  options.budget_bytes = settings.sink_budget_bytes;
+  options.batch_bytes = settings.batch_bytes;
+  options.block_bytes = settings.block_bytes;
   block_index index;
+  schema columns;
   HF_TRY(block_write_stream(stream, &options, a, &index, error));
+  HF_TRY(name_columns(&index.columns, a, &columns, error));
   uuid id = uuid_new();
-  return relation_from_local(&id, options.dir, &index.columns, index.rows, out, error);
+  return relation_from_local(&id, options.dir, &columns, index.rows, out, error);
 }
 
 static hf_status from_stream_entered(session *s, struct ArrowArrayStream *stream, relation **out,

@@ -18,12 +18,19 @@ static hf_status request_of(session *s, const relation *r, arena *a, job_request
   return settings_for_job(s, a, &out->settings, error);
 }
 
-/* A job that a closing cancelled failed because of the closing. */
+/* What fails while the session closes fails for that reason: its jobs are cancelled, its holds and files are gone. */
 static hf_status say_closed(session *s, hf_status status, hf_error *error) {
-  if (status == HF_E_CANCELLED && session_is_closed(s)) {
-    return error_set(error, HF_E_SESSION_CLOSED, "the session was closed while the query ran");
+  if (status == HF_OK || status == HF_E_SESSION_CLOSED || !session_is_closed(s)) {
+    return status;
   }
-  return status;
+  hf_error why = {0};
+  error_move(&why, error);
+  error_set(error, HF_E_SESSION_CLOSED, "the session was closed while the query ran");
+  if (error != NULL) {
+    error_cause(error, why.message);
+  }
+  hf_error_reset(&why);
+  return HF_E_SESSION_CLOSED;
 }
 
 hf_status result_run(session *s, const relation *r, const job_watch *watch, hf_profile *profile,

@@ -269,6 +269,53 @@ static void closing_ends_a_running_query(void **state) {
   hf_df_free(q.df);
 }
 
+typedef struct busy {
+  hf_df *df;
+  pthread_barrier_t *started;
+  hf_status last;
+} busy;
+
+/* Acts until the session is closed. */
+static void *keep_busy(void *context) {
+  busy *b = context;
+  uint64_t rows = 0;
+  b->last = hf_df_count(b->df, NULL, &rows, NULL);
+  pthread_barrier_wait(b->started);
+  while (b->last == HF_OK) {
+    b->last = hf_df_count(b->df, NULL, &rows, NULL);
+  }
+  return NULL;
+}
+
+static void closing_ends_threads_that_keep_acting(void **state) {
+  enum { N = 4, ROUNDS = 10 };
+  api_case *c = *state;
+  for (int round = 0; round < ROUNDS; round++) {
+    api_case peer = {0};
+    busy all[N];
+    pthread_t threads[N];
+    pthread_barrier_t started;
+    assert_int_equal(pthread_barrier_init(&started, NULL, N + 1), 0);
+    assert_int_equal(hf_session_new(c->session, &peer.session, NULL), HF_OK);
+    hf_df *query = api_sql(&peer, "SELECT i FROM range(1000) t(i)");
+    hf_df *held = api_cache(&peer, query);
+    for (int i = 0; i < N; i++) {
+      all[i] = (busy){.df = i % 2 == 0 ? query : held, .started = &started};
+      assert_int_equal(pthread_create(&threads[i], NULL, keep_busy, &all[i]), 0);
+    }
+    pthread_barrier_wait(&started);
+    hf_session_close(peer.session);
+    for (int i = 0; i < N; i++) {
+      pthread_join(threads[i], NULL);
+      assert_int_equal(all[i].last, HF_E_SESSION_CLOSED);
+    }
+    hf_df_free(held);
+    hf_df_free(query);
+    pthread_barrier_destroy(&started);
+  }
+  api_expect(c, "SELECT 1", "1\n");
+}
+
 static void fifty_sessions_leave_nothing_behind(void **state) {
   api_case *c = *state;
   for (int i = 0; i < 50; i++) {
@@ -301,6 +348,7 @@ int main(void) {
       CASE(result_stream_outlives_session_and_engine),
       CASE(df_of_a_closed_session_says_so),
       CASE(closing_ends_a_running_query),
+      CASE(closing_ends_threads_that_keep_acting),
       CASE(fifty_sessions_leave_nothing_behind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
