@@ -51,7 +51,7 @@ const char *nearest_name(const char *word, const char *(*name_at)(const void *co
 /* ---------------------------------------------------------------- signals */
 
 /*
- * Installs handlers for SIGINT and SIGTERM (unless the process was started with them ignored) and ignores SIGPIPE:
+ * Installs handlers for SIGINT, SIGTERM and SIGHUP (unless the process was started with them ignored) and ignores SIGPIPE:
  * writing to a closed pipe fails with EPIPE. The third signal in a row ends the process at once.
  */
 void interrupt_install(void);
@@ -59,7 +59,7 @@ void interrupt_install(void);
 void interrupt_watch(hf_cancel *cancel);
 /* The number of the signal that came since interrupt_clear, or 0. */
 int interrupt_pending(void);
-/* Forgets a SIGINT (an interactive prompt goes on). SIGTERM stays. */
+/* Forgets a SIGINT (an interactive prompt goes on). Other signals stay. */
 void interrupt_clear(void);
 /* Waits until the descriptor can be read. Returns false when a signal is pending instead. */
 bool interrupt_wait_readable(int fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals of the command: SIGINT and SIGTERM cancel the running statement and
- * wake a read that waits for input. Only the command installs handlers; the
+ * Signals of the command: SIGINT, SIGTERM and SIGHUP cancel the running statement
+ * and wake a read that waits for input. Only the command installs handlers; the
  * library never does.
  * Thread: the handler runs on the main thread; on any other it passes the signal on.
  */
@@ -31,7 +31,7 @@ static void handle(int number) {
     errno = saved;
     return;
   }
-  if (pending != SIGTERM) {
+  if (pending == 0 || pending == SIGINT) {
     pending = number;
   }
   repeats = repeats + 1;
@@ -67,6 +67,7 @@ void interrupt_install(void) {
   }
   install(SIGINT);
   install(SIGTERM);
+  install(SIGHUP);
   signal(SIGPIPE, SIG_IGN);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "command.h"
 
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -51,6 +52,16 @@ static void use_utf8(void) {
   }
 }
 
+/* Descriptors 0 to 2 that are closed are opened so that using them fails: no file that is opened later must become
+ * standard output. */
+static void guard_descriptors(void) {
+  for (int fd = 0; fd <= 2; fd++) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) {
+      return;
+    }
+  }
+}
+
 static int unknown(const char *word) {
   fprintf(stderr, "holdfast: unknown %s %s\n", word[0] == '-' ? "option" : "command", word);
   const char *near = nearest_name(word, command_name_at, NULL);
@@ -76,6 +87,7 @@ static int help_about(const char *name) {
 }
 
 int main(int argc, char **argv) {
+  guard_descriptors();
   if (argc < 2) {
     print_help(stderr);
     return EXIT_USAGE;

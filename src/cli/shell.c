@@ -261,10 +261,10 @@ static run_outcome take_line(shell *s, const char *line, size_t length) {
   return statement_end(s->statement.data, s->statement.length) > 0 ? run_statements(s) : RUN_DONE;
 }
 
-/* After a signal: SIGINT gives a new prompt, SIGTERM ends the shell. */
+/* After a signal: SIGINT gives a new prompt, any other ends the shell. */
 static void after_signal(shell *s, bool running) {
   tell(running ? "query cancelled\n" : "^C\n");
-  s->done = interrupt_pending() != SIGTERM ? s->done : true;
+  s->done = s->done || interrupt_pending() != SIGINT;
   s->statement.length = 0;
   interrupt_clear();
 }

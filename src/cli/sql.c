@@ -165,6 +165,7 @@ static run_outcome run_inputs(runner *r, const sql_options *o) {
 
 static int exit_status(run_outcome outcome, int output_error) {
   if (interrupt_pending() != 0) {
+    fputs("cancelled\n", stderr);
     return EXIT_SIGNAL + interrupt_pending();
   }
   if (outcome == RUN_OUTPUT_LOST && output_error == EPIPE) {

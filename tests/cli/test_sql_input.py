@@ -131,7 +131,23 @@ def output_that_fails_is_an_error(place):
     place.check_clean()
 
 
+def closed_descriptors_are_errors(place):
+    def run(script):
+        done = subprocess.run(["bash", "-c", script, "bash", *place.arguments([])], capture_output=True, text=True,
+                              env=place.environment(), timeout=30)
+        return done.returncode, done.stdout, done.stderr
+    status, _, err = run('"$@" -c "SELECT 1" >&-')
+    same(status, 1)
+    has(err, "cannot write to standard output")
+    status, _, err = run('"$@" <&-')
+    same(status, 1)
+    has(err, "cannot read standard input")
+    same(run('"$@" -c "SELECT 1 AS a" 2>&-'), (0, "a\n1\n", ""))
+    place.check_clean()
+
+
 main([version_names_both, help_helps, wrong_usage_is_2_and_says_what_is_near, statements_run_in_the_order_given,
       options_take_their_values_in_either_form, first_failure_ends_a_script, script_that_is_not_there,
       script_with_a_nul_byte, answers_come_before_the_end_of_input, last_statement_needs_no_semicolon,
-      settings_reach_the_session, timing_tells_time_and_rows, output_that_fails_is_an_error])
+      settings_reach_the_session, timing_tells_time_and_rows, output_that_fails_is_an_error,
+      closed_descriptors_are_errors])
