@@ -2,6 +2,8 @@
 /* The two-job split with the real parts: fill, hit, wait, released, nested, failed, cancelled, lost. */
 #include "rig.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int set_up(void **state) {
@@ -213,6 +215,31 @@ static void held_user_error_in_a_fill_fails_all_who_wait(void **state) {
   assert_int_equal(rig_storage(r, node).state, HF_HOLD_DECLARED);
 }
 
+/* A disk that takes no large file: the fill is tried and claimed anew as often as it may be, then computed inline. */
+static void held_fill_that_cannot_be_written_is_computed_inline(void **state) {
+  rig *r = *state;
+  const relation *node = rig_cache(r, "held", "SELECT i::BIGINT AS x, hash(i) AS h FROM range(300000) t(i)");
+  struct rlimit before, small = {0};
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 256 << 10;
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  hf_profile profile;
+  int64_t sum = rig_value(r, "SELECT sum(x)::BIGINT FROM held", &profile);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(sum, 44999850000);
+  assert_int_equal(profile.held_inline, 1);
+  assert_true(strstr(profile.warning, "computed inline") != NULL);
+  assert_int_equal(rig_storage(r, node).state, HF_HOLD_DECLARED);
+  rig_await_cleaner(r);
+  assert_string_equal(rig_block_file(r), "");
+  assert_int_equal(rig_value(r, "SELECT sum(x)::BIGINT FROM held", &profile),
+                   sum); /* and may be filled later */
+  assert_int_equal(profile.held_fills, 1);
+  assert_int_equal(rig_storage(r, node).state, HF_HOLD_MATERIALISED);
+}
+
 static void held_nested_fills_from_the_inside_on_one_slot(void **state) {
   rig *r = *state;
   const relation *inner = rig_cache(r, "inner_one", "SELECT i::BIGINT AS x FROM range(100) t(i)");
@@ -383,6 +410,7 @@ int main(void) {
       CASE(held_only_waiter_cancelled_cancels_the_fill),
       CASE(held_unpersist_while_it_is_filled_lets_waiters_compute),
       CASE(held_user_error_in_a_fill_fails_all_who_wait),
+      CASE(held_fill_that_cannot_be_written_is_computed_inline),
       CASE(held_nested_fills_from_the_inside_on_one_slot),
       CASE(held_block_cut_short_is_computed_again),
       CASE(held_block_altered_is_computed_again),
