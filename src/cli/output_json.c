@@ -86,29 +86,34 @@ static void json_compact(buf *out, const char *text, size_t length) {
     } else if (text[i] == '"') {
       inside = !inside;
     }
-    if (inside || memchr(" \t\r\n", text[i], 4) == NULL) {
+    bool blank = text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n';
+    if (inside || !blank) {
       buf_char(out, text[i]);
     }
   }
 }
 
+/* JSON has no number for these: the word that stands for them, or NULL. */
+static const char *special_number(const char *text, size_t length) {
+  if (text_is(text, length, "nan") || text_is(text, length, "-nan")) {
+    return "\"NaN\"";
+  }
+  if (text_is(text, length, "inf")) {
+    return "\"Infinity\"";
+  }
+  return text_is(text, length, "-inf") ? "\"-Infinity\"" : NULL;
+}
+
 static void json_scalar(buf *out, const data_type *type, const char *text, size_t length) {
-  if (type->kind == TYPE_NULL) {
-    buf_text(out, "null");
-  } else if (type->kind == TYPE_BOOLEAN) {
+  const char *special = type_is_number(type->kind) ? special_number(text, length) : NULL;
+  if (special != NULL || type->kind == TYPE_NULL) {
+    buf_text(out, special != NULL ? special : "null");
+  } else if (type_is_number(type->kind) || type->kind == TYPE_BOOLEAN) {
     buf_append(out, text, length);
   } else if (type->kind == TYPE_JSON) {
     json_compact(out, text, length);
-  } else if (!type_is_number(type->kind)) {
-    json_string(out, text, length);
-  } else if (text_is(text, length, "nan") || text_is(text, length, "-nan")) {
-    buf_text(out, "\"NaN\"");
-  } else if (text_is(text, length, "inf")) {
-    buf_text(out, "\"Infinity\"");
-  } else if (text_is(text, length, "-inf")) {
-    buf_text(out, "\"-Infinity\"");
   } else {
-    buf_append(out, text, length);
+    json_string(out, text, length);
   }
 }
 
@@ -144,7 +149,15 @@ static bool read_quoted(reader *r, buf *word) {
   return take(r, "'");
 }
 
-/* Reads up to one of `stops` outside brackets, and outside double quotes of JSON. */
+/* How many brackets a character opens (1) or closes (-1). */
+static int bracket_step(char c) {
+  if (c == '[' || c == '{' || c == '(') {
+    return 1;
+  }
+  return c == ']' || c == '}' || c == ')' ? -1 : 0;
+}
+
+/* Reads up to a ',', '=' or closing bracket outside brackets; in JSON outside its strings, and '=' is no end. */
 static void read_bare(reader *r, buf *word, bool json) {
   int depth = 0;
   bool inside = false;
@@ -153,15 +166,17 @@ static void read_bare(reader *r, buf *word, bool json) {
     char c = *r->at;
     if (inside && c == '\\') {
       r->at++;
-    } else if (json && c == '"') {
+      continue;
+    }
+    if (json && c == '"') {
       inside = !inside;
-    } else if (!inside && strchr("[{(", c) != NULL && c != '\0') {
-      depth++;
-    } else if (!inside && strchr("]})", c) != NULL && c != '\0' && depth-- == 0) {
-      break;
-    } else if (!inside && depth == 0 && (c == ',' || (!json && c == '='))) {
+    }
+    int step = inside ? 0 : bracket_step(c);
+    bool ends = !inside && depth == 0 && (step < 0 || c == ',' || (!json && c == '='));
+    if (ends) {
       break;
     }
+    depth += step;
   }
   r->at = r->at > r->end ? r->end : r->at;
   buf_append(word, start, (size_t)(r->at - start));

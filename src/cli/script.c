@@ -25,6 +25,10 @@ static void count_lines(script_place *place, const char *text, size_t length) {
   }
 }
 
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* Reports and releases the error. */
 static run_outcome fail(script *s, hf_error *error) {
   report_error(error, NULL, &s->place, s->runner->verbose);
@@ -35,7 +39,7 @@ static run_outcome fail(script *s, hf_error *error) {
 /* Runs the statement in text[0, length), without the white space before it. */
 static run_outcome run_one(script *s, const char *text, size_t length) {
   size_t blank = 0;
-  while (blank < length && memchr(" \t\r\n", text[blank], 4) != NULL) {
+  while (blank < length && is_blank(text[blank])) {
     blank++;
   }
   count_lines(&s->place, text, blank);
