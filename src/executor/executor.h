@@ -76,7 +76,7 @@ void executor_warm(executor *x, const stage_plan *like);
 hf_status executor_submit(executor *x, const void *plan, size_t plan_length, const void *spec,
                           size_t spec_length, hf_error *error);
 /* Ends the attempt, queued or running, with a FAILED report (CANCELLED). An unknown attempt: nothing. Thread: any. */
-void executor_cancel(executor *x, job_id job, stage_id stage, task_id task, attempt_id attempt);
+void executor_cancel(executor *x, job_id job, stage_id stage, task_id task, attempt_id number);
 /* Deletes the files of a stage of a job. Thread: any; runs on the caller's. */
 void executor_remove_stage(executor *x, const uuid *session, job_id job, stage_id stage);
 /* Removes the session's directory if it is empty. */

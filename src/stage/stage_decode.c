@@ -94,7 +94,7 @@ static hf_status decode_type(decoder *d, const Holdfast__V1__DataType *from, con
   }
   HF_TRY(check_type(d, from));
   data_type *to = arena_alloc(d->memory, sizeof *to);
-  const data_type **children = arena_array(d->memory, from->n_children, sizeof *children);
+  const data_type **children = arena_array(d->memory, from->n_children, sizeof(void *));
   if (to == NULL || children == NULL) {
     return no_memory(d);
   }

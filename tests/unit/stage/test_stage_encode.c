@@ -160,7 +160,7 @@ static void spec_with_every_field_round_trips(void **state) {
 static const data_type *list_chain(arena *a, unsigned levels) {
   const data_type *type = &sample_bigint;
   for (unsigned i = 0; i < levels; i++) {
-    const data_type **children = arena_array(a, 1, sizeof *children);
+    const data_type **children = arena_array(a, 1, sizeof(void *));
     data_type *list = arena_alloc(a, sizeof *list);
     children[0] = type;
     *list = (data_type){.kind = TYPE_LIST, .n_children = 1, .children = children};
