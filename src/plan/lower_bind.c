@@ -7,6 +7,8 @@
  */
 #include "plan/lower_internal.h"
 
+#include "base/nearest.h"
+
 #include <string.h>
 
 void lower_scan_sql(const schema *columns, const char *call, bool cast_enums, buf *out) {
@@ -33,62 +35,122 @@ static hf_status out_of_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to bind a query");
 }
 
-hf_status plan_text_for_planner(const lowered *l, arena *a, const char **sql, engine_scan **scans,
-                                hf_error *error) {
-  engine_scan *list = arena_array(a, l->n_inputs + 1, sizeof *list);
-  if (list == NULL) {
+/* What the planner is given. */
+typedef struct planner_text {
+  const char *sql;
+  engine_scan *scans;
+  size_t *starts; /* of the pieces in sql, and its end */
+} planner_text;
+
+static hf_status make_scans(const lowered *l, arena *a, planner_text *out, hf_error *error) {
+  out->scans = arena_array(a, l->n_inputs + 1, sizeof *out->scans);
+  if (out->scans == NULL) {
     return out_of_memory(error);
   }
   for (size_t i = 0; i < l->n_inputs; i++) {
     const lower_input *input = &l->inputs[i];
-    list[i] = (engine_scan){arena_printf(a, "%zu", i), &input->columns, input->rows, input->rows_exact};
-    if (list[i].id == NULL) {
+    out->scans[i] = (engine_scan){arena_printf(a, "%zu", i), &input->columns, input->rows, input->rows_exact};
+    if (out->scans[i].id == NULL) {
       return out_of_memory(error);
     }
   }
+  return HF_OK;
+}
+
+static void append_scan(const lowered *l, uint32_t input, buf *text) {
+  buf call = {0};
+  buf_printf(&call, "hf_scan('%u')", input);
+  lower_scan_sql(&l->inputs[input].columns, buf_cstr(&call), false, text);
+  text->failed = text->failed || call.failed;
+  buf_reset(&call);
+}
+
+static hf_status make_text(const lowered *l, arena *a, planner_text *out, hf_error *error) {
+  HF_TRY(make_scans(l, a, out, error));
+  out->starts = arena_array(a, l->n_pieces + 1, sizeof *out->starts);
+  if (out->starts == NULL) {
+    return out_of_memory(error);
+  }
   buf text = {0};
   for (size_t i = 0; i < l->n_pieces; i++) {
-    const sql_piece *piece = &l->pieces[i];
-    if (piece->text != NULL) {
-      buf_text(&text, piece->text);
+    out->starts[i] = text.length;
+    if (l->pieces[i].text != NULL) {
+      buf_text(&text, l->pieces[i].text);
     } else {
-      const char *call = arena_printf(a, "hf_scan('%s')", list[piece->input].id);
-      text.failed = text.failed || call == NULL;
-      lower_scan_sql(&l->inputs[piece->input].columns, call == NULL ? "" : call, false, &text);
+      append_scan(l, l->pieces[i].input, &text);
     }
   }
-  *sql = text.failed ? NULL : arena_strndup(a, buf_cstr(&text), text.length);
+  out->starts[l->n_pieces] = text.length;
+  out->sql = text.failed ? NULL : arena_strndup(a, buf_cstr(&text), text.length);
   buf_reset(&text);
-  *scans = list;
-  return *sql == NULL ? out_of_memory(error) : HF_OK;
+  return out->sql == NULL ? out_of_memory(error) : HF_OK;
+}
+
+hf_status plan_text_for_planner(const lowered *l, arena *a, const char **sql, engine_scan **scans,
+                                hf_error *error) {
+  planner_text text = {0};
+  HF_TRY(make_text(l, a, &text, error));
+  *sql = text.sql;
+  *scans = text.scans;
+  return HF_OK;
 }
 
 /* ---------------------------------------------------------------- what comes back */
 
-/* Puts the user's words into the texts of an error, and its position into the user's text. */
-static void error_translate(const lowered *l, arena *a, hf_error *error) {
-  hf_error mine = {0};
-  if (error == NULL || error->code == HF_OK || error->message == NULL) {
+/* Where a position of the planner's text lies in the user's text, or -1. */
+static int64_t origin_of(const lowered *l, const planner_text *text, int64_t position) {
+  for (size_t i = 0; position >= 0 && i < l->n_pieces; i++) {
+    bool is_here = (size_t)position >= text->starts[i] && (size_t)position < text->starts[i + 1];
+    if (is_here && l->pieces[i].origin >= 0) {
+      return l->pieces[i].origin + position - (int64_t)text->starts[i];
+    }
+  }
+  return -1;
+}
+
+/* DuckDB names candidates for x, not for t.x. */
+static void suggest_column(const lowered *l, arena *a, hf_error *error) {
+  const char *start = error->message == NULL ? NULL : strstr(error->message, " named \"");
+  const char *end = start == NULL ? NULL : strrchr(start + 8, '"');
+  if (error->code != HF_E_COLUMN_NOT_FOUND || end == NULL || end == start + 7) {
     return;
   }
-  const char *message = lower_clean_text(l, error->message, a);
+  const char *wanted = arena_strndup(a, start + 8, (size_t)(end - start - 8));
+  nearest near = nearest_to(wanted == NULL ? "" : wanted);
+  for (size_t i = 0; i < l->n_inputs; i++) {
+    for (size_t k = 0; k < l->inputs[i].columns.n_columns; k++) {
+      nearest_offer(&near, l->inputs[i].columns.columns[k].name);
+    }
+  }
+  if (near.best != NULL) {
+    error_hint(error, "did you mean \"%s\"?", near.best);
+  }
+}
+
+/* What stands behind an alias is to the user a table, not what lowering made of it. */
+static const char *call_it_a_table(const char *message, arena *a) {
+  static const char head[] = "values list \"";
+  size_t length = sizeof head - 1;
+  return message != NULL && strncmp(message, head, length) == 0
+             ? arena_printf(a, "table \"%s", message + length)
+             : message;
+}
+
+/* Puts the user's words into the texts of an error, and its position into the user's text. */
+static void error_translate(const lowered *l, const planner_text *text, arena *a, hf_error *error) {
+  hf_error mine = {0};
+  if (error == NULL || error->message == NULL) { /* without memory for it */
+    return;
+  }
+  const char *message = call_it_a_table(lower_clean_text(l, error->message, a), a);
   const char *hint = error->hint == NULL ? NULL : lower_clean_text(l, error->hint, a);
-  const char *cause = error->cause == NULL ? NULL : lower_clean_text(l, error->cause, a);
   error_set(&mine, error->code, "%s", message == NULL ? "" : message);
   if (hint != NULL) {
     error_hint(&mine, "%s", hint);
   }
-  error_cause(&mine, cause);
-  mine.position = -1;
-  int64_t start = 0;
-  for (size_t i = 0; i < l->n_pieces && l->pieces[i].text != NULL; i++) {
-    const sql_piece *piece = &l->pieces[i];
-    int64_t length = (int64_t)strlen(piece->text);
-    if (error->position >= start && error->position < start + length && piece->origin >= 0) {
-      mine.position = piece->origin + error->position - start;
-    }
-    start += length;
-  }
+  error_cause(&mine, error->cause == NULL ? NULL : lower_clean_text(l, error->cause, a));
+  mine.position = origin_of(l, text, error->position);
+  suggest_column(l, a, &mine);
   error_move(error, &mine);
 }
 
@@ -119,15 +181,14 @@ hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out
   if (lone != NULL) {
     return schema_copy(&lone->columns, a, out, error);
   }
-  const char *sql = NULL;
-  engine_scan *scans = NULL;
+  planner_text text = {0};
   schema columns = {0};
-  HF_TRY(plan_text_for_planner(l, a, &sql, &scans, error));
-  engine_set_scans(planner, scans, l->n_inputs);
-  hf_status status = engine_describe(planner, sql, a, &columns, error);
+  HF_TRY(make_text(l, a, &text, error));
+  engine_set_scans(planner, text.scans, l->n_inputs);
+  hf_status status = engine_describe(planner, text.sql, a, &columns, error);
   engine_set_scans(planner, NULL, 0);
   if (status != HF_OK) {
-    error_translate(l, a, error);
+    error_translate(l, &text, a, error);
     return status;
   }
   HF_TRY(clean_names(l, a, &columns, error));

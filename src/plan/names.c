@@ -85,16 +85,13 @@ static int compare_spots(const void *a, const void *b) {
 
 /* ------------------------------------------------------------------- tables */
 
-/* A file's alias, as DuckDB gives it: the name's first part. A pattern gets that of its reader. */
-static const char *file_alias(const names_walk *w, const char *path, source_format format) {
-  static const char *const readers[] = {"parquet_scan", "read_csv_auto", "read_json_auto"};
+/* A file's alias, as DuckDB gives it: the first part of its name, of a pattern the whole. */
+static const char *file_alias(const names_walk *w, const char *path) {
   const char *slash = strrchr(path, '/');
   const char *name = slash == NULL ? path : slash + 1;
   size_t length = strcspn(name, ".");
-  if (strpbrk(path, "*?[") != NULL || length == 0) {
-    return readers[format];
-  }
-  return arena_strndup(w->arena, name, length);
+  bool is_whole = strpbrk(path, "*?[") != NULL || length == 0;
+  return is_whole ? arena_strdup(w->arena, path) : arena_strndup(w->arena, name, length);
 }
 
 /* A table reference as the tree has it. */
@@ -164,7 +161,7 @@ static hf_status add_bound(names_walk *w, const table_ref *t, const relation *bo
 static hf_status add_file(names_walk *w, const table_ref *t, const char *path, source_format format) {
   source_request request = {.format = format, .paths = &path, .n_paths = 1};
   sql_spot spot = {.name = arena_strdup(w->arena, path), .source = source_request_copy(&request, w->arena)};
-  const char *alias = file_alias(w, path, format);
+  const char *alias = file_alias(w, path);
   if (spot.name == NULL || spot.source == NULL || alias == NULL) {
     return names_out_of_memory(w);
   }
@@ -400,10 +397,12 @@ static hf_status find_names(names_walk *w, relation *r, const char *json) {
 
 /* What DuckDB parses and cannot write as one tree: a PIVOT whose values it would have to look up first. */
 static hf_status explain_no_tree(hf_status status, hf_error *error) {
-  if (error == NULL || error->message == NULL || strcasestr(error->message, "only SELECT statements") == NULL) {
+  if (error == NULL || error->message == NULL ||
+      strcasestr(error->message, "only SELECT statements") == NULL) {
     return status;
   }
-  error_set(error, HF_E_UNSUPPORTED, "this is not one query: a PIVOT without its list of values, or no query at all");
+  error_set(error, HF_E_UNSUPPORTED,
+            "this is not one query: a PIVOT without its list of values, or no query at all");
   error_hint(error, "list the values: PIVOT … ON x IN (…)");
   return HF_E_UNSUPPORTED;
 }
