@@ -18,7 +18,7 @@ typedef struct scratch {
 } scratch;
 
 static inline void scratch_make(scratch *s) {
-  snprintf(s->path, sizeof s->path, "/tmp/hf-test-XXXXXX");
+  snprintf(s->path, sizeof s->path, "/tmp/hf-executor-test-XXXXXX");
   if (mkdtemp(s->path) == NULL) {
     abort();
   }
