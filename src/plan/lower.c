@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* DuckDB's planner takes quadratic time in the length of a chain; text is bounded since views may double it. */
-enum { MOST_USES = 500, LONGEST_CHAIN_BYTES = 4 << 20 };
+enum { MOST_USES = 1000, LONGEST_CHAIN_BYTES = 4 << 20 };
 
 static hf_status too_much(const lowering *l, const char *what, size_t most) {
   error_set(l->error, HF_E_LIMIT, "views upon views make a query of more than %zu %s", most, what);

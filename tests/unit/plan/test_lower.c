@@ -353,7 +353,7 @@ static void held_node_inline_is_its_input(void **state) {
 static void views_upon_views_work_until_a_limit_says_so(void **state) {
   plan_case *c = *state;
   plan_name(c, "deep", "SELECT 1 AS x");
-  for (int i = 0; i < 499; i++) {
+  for (int i = 0; i < 600; i++) {
     relation *r = plan_relation(c, "SELECT x + 1 AS x FROM deep WHERE x > 0");
     plan_bind(c, "deep", r);
     relation_release(r);
