@@ -108,6 +108,8 @@ hf_status write_expression(writer *w, const write_scope *scope, const tree_expre
 hf_status write_expressions(writer *w, const write_scope *scope, const tree_expression *const *list, size_t n,
                             const char *separator);
 hf_status write_orders(writer *w, const write_scope *scope, const tree_order *orders, size_t n);
+/* Refuses an expression that must not be written twice: random() would be drawn again. */
+hf_status write_check_repeatable(writer *w, const tree_expression *e);
 /* Writes an expression into a text of the arena. */
 hf_status write_aside(writer *w, const write_scope *scope, const tree_expression *e, const char **out);
 

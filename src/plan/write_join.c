@@ -214,7 +214,13 @@ static hf_status write_null_tests(writer *w, const joining *x, bool of_left) {
 
 /* (a, b) IN (…) as DuckDB's mark join decides it: a NULL in any key, on either side, makes no match unknown. */
 static hf_status write_tuple_mark(writer *w, joining *x) {
-  HF_TRY(write_entry(w, x->right.node, true, &x->right.entry));
+  for (size_t i = 0; i < x->join->n_conditions; i++) {
+    HF_TRY(write_check_repeatable(w, x->join->conditions[i].left));
+    HF_TRY(write_check_repeatable(w, x->join->conditions[i].right));
+  }
+  if (x->right.entry == 0) {
+    HF_TRY(write_entry(w, x->right.node, true, &x->right.entry));
+  }
   buf_text(write_to(w), "CASE WHEN ");
   HF_TRY(write_exists(w, x));
   buf_text(write_to(w), " THEN true WHEN NOT EXISTS (SELECT 1 FROM ");
@@ -453,7 +459,8 @@ hf_status write_delim_join(writer *w, const tree_node *node) {
   HF_TRY(write_entry(w, rows->node, true, &rows->entry));
   HF_TRY(write_keys(w, node, rows->entry, &keys));
   w->delim_entry = keys;
-  HF_TRY(write_entry(w, other->node, false, &other->entry));
+  /* a MARK may read its right side several times */
+  HF_TRY(write_entry(w, other->node, node->join->type == JOIN_MARK, &other->entry));
   w->delim_entry = outer;
   return write_joining(w, &x);
 }

@@ -372,6 +372,15 @@ static void common_tables_are_written_once(void **state) {
   EXPECT_ALL(traps);
 }
 
+static void random_value_that_would_be_drawn_twice_is_refused(void **state) {
+  (void)state;
+  rewrite written;
+  rewrite_query(the_oracle, "SELECT (random(), k) IN (SELECT n, g FROM u) FROM u", NULL, NULL, &written);
+  assert_int_equal(written.outcome, REWRITE_REFUSED);
+  assert_non_null(strstr(written.why, "twice"));
+  rewrite_free(&written);
+}
+
 static void joins_keep_their_kinds(void **state) {
   (void)state;
   static const trap traps[] = {
@@ -532,6 +541,7 @@ int main(void) {
       cmocka_unit_test(collation_stays_in_the_comparisons),
       cmocka_unit_test(grouping_sets_keep_their_sets),
       cmocka_unit_test(common_tables_are_written_once),
+      cmocka_unit_test(random_value_that_would_be_drawn_twice_is_refused),
       cmocka_unit_test(joins_keep_their_kinds),
       cmocka_unit_test(rowids_and_bare_counts_are_scanned),
       cmocka_unit_test(pivots_are_plain_aggregates),
