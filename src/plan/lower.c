@@ -341,6 +341,9 @@ hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena 
   result.inputs = l.inputs;
   result.n_made_names = l.n_uses;
   result.made_names = l.made;
+  for (size_t i = 0; result.clock == NULL && i < l.n_seen; i++) {
+    result.clock = l.seen[i]->clock;
+  }
   *out = result;
   return HF_OK;
 }

@@ -75,7 +75,8 @@ typedef struct lowered {
   const sql_piece *pieces;
   size_t n_inputs;
   const lower_input *inputs;
-  bool ordered; /* the rows have an order that a reader relies on */
+  bool ordered;      /* the rows have an order that a reader relies on */
+  const char *clock; /* a function in it that reads the clock, such as now; NULL: none */
   /* for texts that come back from DuckDB: names that lowering made, and what they stand for in the user's text */
   size_t n_made_names;
   const made_name *made_names;
@@ -107,7 +108,7 @@ typedef struct plan_traits {
   const char *why; /* the function or operator that makes it so; "" when determinate */
 } plan_traits;
 
-/* Tells whether computing it again may give other rows: random functions, LIMIT without order, sample, first, list,
+/* Tells whether computing it again may give other rows: random functions, the clock, LIMIT without order, sample, first, list,
  * string_agg, row_number … over unordered input. A plan that DuckDB cannot serialise counts as indeterminate. */
 hf_status plan_traits_of(engine *planner, const lowered *l, arena *a, plan_traits *out, hf_error *error);
 

@@ -278,6 +278,8 @@ static hf_status walk_object(names_walk *w, struct json_object *node, const scop
     HF_TRY(check_show(w, node));
   } else if (node_is(node, "class", "FUNCTION")) {
     HF_TRY(names_scalar_function(w, node));
+  } else if (node_is(node, "class", "COLUMN_REF")) {
+    names_column(w, node);
   } else if (node_is(node, "class", "PARAMETER")) {
     return names_fail(w, HF_E_UNSUPPORTED, SIZE_MAX, "this feature is not there", "parameters",
                       "put the values into the text");
@@ -430,6 +432,7 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
   HF_TRY(status);
   r->view.spots = spots;
   r->view.n_spots = w.n_spots;
+  r->clock = w.clock;
   return relation_finish(r, error);
 }
 

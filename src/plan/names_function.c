@@ -72,10 +72,39 @@ static bool is_refused_scalar(const char *name) {
   return strncasecmp(name, "hf_", 3) == 0 || strncasecmp(name, "__internal", 10) == 0;
 }
 
-hf_status names_scalar_function(const names_walk *w, struct json_object *function) {
+/* DuckDB folds these to constants when it plans: in the plan nothing of them is left. */
+static void note_clock(names_walk *w, const char *name) {
+  static const char *const functions[] = {
+      "ago",
+      "current_date",
+      "current_localtime",
+      "current_localtimestamp",
+      "current_time",
+      "current_timestamp",
+      "get_current_time",
+      "get_current_timestamp",
+      "localtime",
+      "localtimestamp",
+      "now",
+      "today",
+      "transaction_timestamp",
+  };
+  for (size_t i = 0; w->clock == NULL && i < sizeof functions / sizeof functions[0]; i++) {
+    w->clock = strcasecmp(functions[i], name) == 0 ? functions[i] : NULL;
+  }
+}
+
+void names_column(names_walk *w, struct json_object *column_ref) {
+  if (node_count(column_ref, "column_names") == 1) {
+    note_clock(w, json_object_get_string(node_at(column_ref, "column_names", 0)));
+  }
+}
+
+hf_status names_scalar_function(names_walk *w, struct json_object *function) {
   const char *name = node_text(function, "function_name");
   size_t offset = 0;
   if (!is_refused_scalar(name)) {
+    note_clock(w, strcasecmp(name, "age") == 0 && node_count(function, "children") == 1 ? "now" : name);
     return HF_OK;
   }
   bool known = node_location(function, &offset);

@@ -12,6 +12,7 @@ typedef struct names_walk {
   arena *arena;
   sql_spot *spots; /* in the order found; memory: mem_* */
   size_t n_spots, capacity;
+  const char *clock; /* the first function found that reads the clock; NULL: none */
   hf_error *error;
 } names_walk;
 
@@ -27,8 +28,10 @@ hf_status names_add_spot(names_walk *w, const sql_spot *spot);
  * becomes a spot. Errors: FUNCTION_REFUSED, INVALID_ARGUMENT, UNSUPPORTED.
  */
 hf_status names_table_function(names_walk *w, struct json_object *ref, bool *descend);
-/* Refuses functions that reach outside of the query. */
-hf_status names_scalar_function(const names_walk *w, struct json_object *function);
+/* Refuses functions that reach outside of the query; notes those that read the clock. */
+hf_status names_scalar_function(names_walk *w, struct json_object *function);
+/* Notes what is written like a column and reads the clock: current_date. */
+void names_column(names_walk *w, struct json_object *column_ref);
 
 /* Spells a constant of the tree as SQL; false when it is none. */
 bool names_constant_sql(struct json_object *expression, buf *out);

@@ -16,6 +16,7 @@ struct relation {
   arena *arena; /* everything below */
   relation_view view;
   token_list tokens; /* SQL: of view.text */
+  const char *clock; /* SQL: a function in the text that reads the clock, such as now; NULL: none */
   char fingerprint[33];
   unsigned depth; /* 1 + that of the deepest relation below */
 };

@@ -210,6 +210,9 @@ hf_status plan_traits_of(engine *planner, const lowered *l, arena *a, plan_trait
       return set_why(out, "a held result that is indeterminate", a, error);
     }
   }
+  if (l->clock != NULL) {
+    return set_why(out, l->clock, a, error);
+  }
   const char *sql = NULL, *json = NULL, *reason = NULL;
   engine_scan *scans = NULL;
   HF_TRY(plan_text_for_planner(l, a, &sql, &scans, error));
