@@ -197,6 +197,8 @@ static hf_status read_option(const names_walk *w, reader_call *call, struct json
   buf spelled = {0};
   if (names_constant_sql(value, &spelled)) {
     status = add_option(w, call, name, buf_cstr(&spelled));
+  } else if (spelled.failed) {
+    status = names_out_of_memory(w);
   } else {
     status = bad_argument(w, call, "a reader option must be a constant, list or struct", name);
   }
