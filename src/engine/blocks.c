@@ -279,8 +279,8 @@ static hf_status convert(block_reader *r, const struct ArrowArray *rows, duckdb_
   HF_TRY(failure_take(error, &failed));
   HF_TRY(check_types(r, *out, error));
   for (size_t i = 0; !r->scan->input->is_exact && i < r->scan->n_columns; i++) {
-    exact_from_arrow(type_of(r->scan, i), rows->children[i], duckdb_data_chunk_get_vector(*out, i),
-                     (size_t)rows->length);
+    exact_from_arrow(type_of(r->scan, i), &r->scan->input->fields[r->scan->columns[i]], rows->children[i],
+                     duckdb_data_chunk_get_vector(*out, i));
   }
   return HF_OK;
 }

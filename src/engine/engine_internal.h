@@ -77,14 +77,18 @@ hf_status type_to_duckdb(const data_type *from, bool unfolds, duckdb_logical_typ
 
 /* --------------------------------------------------------------------- exact.c */
 
+/* The format of a field whose INTERVALs have the 16 bytes of DuckDB's, in the face that DuckDB is told. */
+#define EXACT_INTERVAL_FORMAT "tin"
+
 /* Tells whether values of the type need what follows: there is an INTERVAL or a UNION in it. */
 bool exact_is_needed(const data_type *type);
 /*
- * Puts right what DuckDB's conversion of `count` rows between a vector and an array loses. The vector is flat at every
- * depth; the array, when it is the target, is as DuckDB made it.
+ * Puts right what DuckDB's conversion of all rows between a vector and an array loses. The vector is flat at every
+ * depth; the array, when it is the target, is as DuckDB made it; the field is as DuckDB was told.
  */
 void exact_to_arrow(const data_type *type, duckdb_vector from, const struct ArrowArray *to, size_t count);
-void exact_from_arrow(const data_type *type, const struct ArrowArray *from, duckdb_vector to, size_t count);
+void exact_from_arrow(const data_type *type, const struct ArrowSchema *field, const struct ArrowArray *from,
+                      duckdb_vector to);
 
 /* ------------------------------------------------- scan.c, blocks.c, sink.c, run.c */
 

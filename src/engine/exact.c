@@ -26,6 +26,7 @@ typedef struct place {
   size_t vector_row;
   const struct ArrowArray *array;
   int64_t row;
+  const struct ArrowSchema *field; /* of the array; NULL: made by DuckDB */
 } place;
 
 static void walk(direction d, const data_type *type, place at, size_t count);
@@ -35,13 +36,19 @@ bool exact_is_needed(const data_type *type) {
 }
 
 static place moved(place at, size_t rows) {
-  return (place){at.vector, at.vector_row + rows, at.array, at.row + (int64_t)rows};
+  at.vector_row += rows;
+  at.row += (int64_t)rows;
+  return at;
+}
+
+static const struct ArrowSchema *field_of(place at, size_t child) {
+  return at.field == NULL ? NULL : at.field->children[child];
 }
 
 /* The same rows of a child whose rows are its parent's. */
 static place child_of(place at, size_t vector_child, size_t array_child) {
   return (place){duckdb_struct_vector_get_child(at.vector, vector_child), at.vector_row,
-                 at.array->children[array_child], at.array->offset + at.row};
+                 at.array->children[array_child], at.array->offset + at.row, field_of(at, array_child)};
 }
 
 static bool is_null(place at) {
@@ -56,7 +63,15 @@ static void set_valid(duckdb_vector vector, size_t row) {
 
 /* -------------------------------------------------------------------- interval */
 
+/* Durations and other INTERVALs of a client are converted by DuckDB alone. */
+static bool has_16_bytes(place at) {
+  return at.field == NULL || strcmp(at.field->format, EXACT_INTERVAL_FORMAT) == 0;
+}
+
 static void copy_intervals(direction d, place at, size_t count) {
+  if (!has_16_bytes(at)) {
+    return;
+  }
   char *vector = (char *)duckdb_vector_get_data(at.vector) + at.vector_row * INTERVAL_BYTES;
   char *array = (char *)(uintptr_t)at.array->buffers[1];
   array += (size_t)(at.array->offset + at.row) * INTERVAL_BYTES;
@@ -171,16 +186,26 @@ static void walk_entries(direction d, const data_type *map, place at, size_t cou
   }
 }
 
+/* Where the elements of a row begin. */
+static int64_t list_offset(place at) {
+  const void *offsets = at.array->buffers[1];
+  int64_t i = at.array->offset + at.row;
+  bool is_large = at.field != NULL && strcmp(at.field->format, "+L") == 0;
+  return is_large ? ((const int64_t *)offsets)[i] : ((const int32_t *)offsets)[i];
+}
+
 static void walk_list(direction d, const data_type *type, place at, size_t count) {
   const duckdb_list_entry *entries = duckdb_vector_get_data(at.vector);
-  const int32_t *ends = (const int32_t *)at.array->buffers[1] + at.array->offset + at.row;
   duckdb_vector elements = duckdb_list_vector_get_child(at.vector);
   for (size_t i = 0; i < count; i++) {
-    size_t length = (size_t)(ends[i + 1] - ends[i]);
-    if (length == 0 || is_null(moved(at, i))) {
+    place row = moved(at, i);
+    int64_t first = list_offset(row);
+    size_t length = (size_t)(list_offset(moved(row, 1)) - first);
+    if (length == 0 || is_null(row)) {
       continue;
     }
-    place child = {elements, (size_t)entries[at.vector_row + i].offset, at.array->children[0], ends[i]};
+    place child = {elements, (size_t)entries[row.vector_row].offset, at.array->children[0], first,
+                   field_of(at, 0)};
     if (type->kind == TYPE_MAP) {
       walk_entries(d, type, child, length);
     } else {
@@ -198,7 +223,7 @@ static void walk_struct(direction d, const data_type *type, place at) {
 static void walk_array(direction d, const data_type *type, place at) {
   size_t n = (size_t)type->array_size;
   place child = {duckdb_array_vector_get_child(at.vector), at.vector_row * n, at.array->children[0],
-                 (at.array->offset + at.row) * (int64_t)n};
+                 (at.array->offset + at.row) * (int64_t)n, field_of(at, 0)};
   walk(d, type->children[0], child, n);
 }
 
@@ -238,9 +263,10 @@ static void walk(direction d, const data_type *type, place at, size_t count) {
 /* ------------------------------------------------------------------------ door */
 
 void exact_to_arrow(const data_type *type, duckdb_vector from, const struct ArrowArray *to, size_t count) {
-  walk(TO_ARROW, type, (place){from, 0, to, 0}, count);
+  walk(TO_ARROW, type, (place){.vector = from, .array = to}, count);
 }
 
-void exact_from_arrow(const data_type *type, const struct ArrowArray *from, duckdb_vector to, size_t count) {
-  walk(FROM_ARROW, type, (place){to, 0, from, 0}, count);
+void exact_from_arrow(const data_type *type, const struct ArrowSchema *field, const struct ArrowArray *from,
+                      duckdb_vector to) {
+  walk(FROM_ARROW, type, (place){.vector = to, .array = from, .field = field}, (size_t)from->length);
 }

@@ -84,6 +84,7 @@ static const rule rules[] = {
     {"Catalog", NULL, "Function with name", HF_E_FUNCTION_NOT_FOUND},
     {"Binder", NULL, NULL, HF_E_BIND},
     {"Catalog", NULL, NULL, HF_E_BIND},
+    {NULL, NULL, "Values were not provided for", HF_E_BIND},
     {"Parameter Not Resolved", NULL, NULL, HF_E_BIND},
     {"Parameter Not Allowed", NULL, NULL, HF_E_BIND},
     {"Mismatch Type", NULL, NULL, HF_E_BIND},

@@ -10,6 +10,11 @@
 
 #include "base/thread.h"
 
+#include <string.h>
+
+/* Of INTERVALs in blocks; a client's durations keep theirs. Source: arrow/batch.h. */
+#define BLOCK_INTERVAL_FORMAT "w:16"
+
 void run_release_nothing(struct ArrowSchema *field) {
   field->release = NULL;
 }
@@ -24,7 +29,11 @@ static hf_status field_with_intervals(const data_type *type, const struct ArrowS
 
 static hf_status children_with_intervals(const data_type *type, const struct ArrowSchema *from, arena *a,
                                          struct ArrowSchema *out, hf_error *error) {
-  size_t n = (size_t)from->n_children;
+  size_t n = type->n_children;
+  if ((size_t)from->n_children != n) {
+    return error_set(error, HF_E_INTERNAL, "blocks are not of the type that is read: %s with %lld children",
+                     type_kind_name(type->kind), (long long)from->n_children);
+  }
   struct ArrowSchema *children = arena_array(a, n, sizeof *children);
   struct ArrowSchema **pointers = arena_array(a, n, sizeof *pointers);
   if (children == NULL || pointers == NULL) {
@@ -46,6 +55,10 @@ static hf_status map_with_intervals(const data_type *type, const struct ArrowSch
   if (entries == NULL || pointer == NULL) {
     return no_memory(error);
   }
+  if (from->n_children != 1) {
+    return error_set(error, HF_E_INTERNAL, "blocks are not of the type that is read: MAP with %lld children",
+                     (long long)from->n_children);
+  }
   *entries = *from->children[0];
   entries->release = run_release_nothing;
   *pointer = entries;
@@ -55,22 +68,17 @@ static hf_status map_with_intervals(const data_type *type, const struct ArrowSch
 
 static hf_status field_with_intervals(const data_type *type, const struct ArrowSchema *from, arena *a,
                                       struct ArrowSchema *out, hf_error *error) {
-  size_t expected = type->kind == TYPE_MAP ? 1 : type->n_children;
-  if ((size_t)from->n_children != expected) {
-    return error_set(error, HF_E_INTERNAL, "blocks are not of the type that is read: %s with %lld children",
-                     type_kind_name(type->kind), (long long)from->n_children);
-  }
   *out = *from;
   out->release = run_release_nothing;
-  if (type->kind == TYPE_INTERVAL) {
-    out->format = "tin";
+  if (type->kind == TYPE_INTERVAL && strcmp(from->format, BLOCK_INTERVAL_FORMAT) == 0) {
+    out->format = EXACT_INTERVAL_FORMAT;
     out->metadata = NULL;
     return HF_OK;
   }
   if (type->kind == TYPE_MAP) {
     return map_with_intervals(type, from, a, out, error);
   }
-  return from->n_children == 0 ? HF_OK : children_with_intervals(type, from, a, out, error);
+  return children_with_intervals(type, from, a, out, error);
 }
 
 static hf_status input_open(run_input *input, const engine_input *from, arena *a, hf_error *error) {

@@ -184,7 +184,9 @@ hf_status engine_query_text(engine *e, const char *sql, arena *a, text_table *ou
     if (cells == NULL) {
       status = no_memory(error);
     } else {
-      memcpy(cells, b.cells, n * sizeof *cells);
+      if (n > 0) {
+        memcpy(cells, b.cells, n * sizeof *cells);
+      }
       table.cells = cells;
       *out = table;
     }
