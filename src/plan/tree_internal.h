@@ -65,8 +65,8 @@ typedef struct tree_building {
 tree_space tree_space_of(const tree_placed *placed);
 /* Makes room for `n` columns that get out; each is then added or passed on. */
 hf_status tree_set_columns(tree_building *b, size_t n);
-void tree_add_column(tree_building *b, const data_type *type, uint64_t table, uint64_t column);
-void tree_pass_column(tree_building *b, size_t child, size_t column);
+void tree_add_column(tree_building *b, const data_type *type, uint64_t table, uint64_t position);
+void tree_pass_column(tree_building *b, size_t child, size_t from_column);
 
 /* tree_read_join.c */
 hf_status tree_read_join(tree_building *b);
@@ -80,7 +80,7 @@ hf_status tree_read_get(tree_building *b);
 hf_status tree_check(json_reader *r, const tree_node *root);
 
 /* Makes expressions that DuckDB does not spell out. */
-const tree_expression *tree_new_ref(arena *a, size_t column, const data_type *type);
+const tree_expression *tree_new_ref(arena *a, size_t ref, const data_type *type);
 const tree_expression *tree_new_constant(arena *a, const tree_value *value);
 
 extern const data_type tree_type_boolean;

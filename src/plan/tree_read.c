@@ -163,7 +163,7 @@ static hf_status read_expression_get(tree_building *b) {
   HF_TRY(tree_read_types(b->v, "expr_types", &types, &n));
   HF_TRY(json_read_array(b->v, "expressions", &rows, &n_rows));
   const tree_expression **list =
-      n_rows == 0 || n > SIZE_MAX / n_rows ? NULL : arena_array(r->a, n * n_rows, sizeof *list);
+      n_rows == 0 || n > SIZE_MAX / n_rows ? NULL : arena_array(r->a, n * n_rows, sizeof(tree_expression *));
   if (list == NULL) {
     return n_rows == 0 ? json_read_refuse(r, TREE_REFUSED_SHAPE, b->v->node, "no rows")
                        : json_read_no_memory(r);

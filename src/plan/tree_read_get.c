@@ -14,20 +14,19 @@
 static hf_status read_filter(json_reader *r, struct json_object *object, const tree_expression *input,
                              const tree_expression **out);
 
-static tree_expression *new_expression(json_reader *r, tree_expression_kind kind, size_t n) {
+/* A predicate of `n` children, which the caller fills through *children. */
+static tree_expression *new_expression(json_reader *r, tree_expression_kind kind, size_t n,
+                                       const tree_expression ***children) {
   tree_expression *e = arena_alloc(r->a, sizeof *e);
-  if (e != NULL) {
-    e->kind = kind;
-    e->type = &tree_type_boolean;
-    e->n_children = n;
-    e->children = arena_array(r->a, n, sizeof(tree_expression *));
+  *children = arena_array(r->a, n, sizeof(tree_expression *));
+  if (e == NULL || *children == NULL) {
+    return NULL;
   }
-  return e == NULL || e->children == NULL ? NULL : e;
-}
-
-/* The arrays of new_expression are the reader's until the tree is handed out. */
-static const tree_expression **children_of(tree_expression *e) {
-  return (const tree_expression **)(uintptr_t)e->children;
+  e->kind = kind;
+  e->type = &tree_type_boolean;
+  e->n_children = n;
+  e->children = *children;
+  return e;
 }
 
 static hf_status new_comparison(json_view *v, const tree_expression *input, tree_value *value,
@@ -35,14 +34,15 @@ static hf_status new_comparison(json_view *v, const tree_expression *input, tree
   tree_comparison comparison = COMPARE_EQUAL;
   HF_TRY(tree_read_comparison(v, "comparison_type", &comparison));
   HF_TRY(tree_read_value(v->reader, json_read_take(v, "constant"), NULL, value));
-  tree_expression *e = new_expression(v->reader, EXPRESSION_COMPARISON, 2);
+  const tree_expression **children = NULL;
+  tree_expression *e = new_expression(v->reader, EXPRESSION_COMPARISON, 2, &children);
   const tree_expression *constant = tree_new_constant(v->reader->a, value);
   if (e == NULL || constant == NULL) {
     return json_read_no_memory(v->reader);
   }
   e->comparison = comparison;
-  children_of(e)[0] = input;
-  children_of(e)[1] = constant;
+  children[0] = input;
+  children[1] = constant;
   *out = e;
   return data_type_equal(value->type, input->type)
              ? HF_OK
@@ -59,12 +59,13 @@ static hf_status read_constant_filter(json_view *v, const tree_expression *input
 
 static hf_status new_operator(json_view *v, tree_operator operator, const tree_expression * input,
                               const tree_expression **out) {
-  tree_expression *e = new_expression(v->reader, EXPRESSION_OPERATOR, 1);
+  const tree_expression **children = NULL;
+  tree_expression *e = new_expression(v->reader, EXPRESSION_OPERATOR, 1, &children);
   if (e == NULL) {
     return json_read_no_memory(v->reader);
   }
   e->operator= operator;
-  children_of(e)[0] = input;
+  children[0] = input;
   *out = e;
   return HF_OK;
 }
@@ -83,7 +84,8 @@ static hf_status read_conjunction(json_view *v, bool is_or, const tree_expressio
   struct json_object *array = NULL;
   size_t n = 0, kept = 0;
   HF_TRY(json_read_array(v, "child_filters", &array, &n));
-  tree_expression *e = new_expression(v->reader, EXPRESSION_CONJUNCTION, n);
+  const tree_expression **children = NULL;
+  tree_expression *e = new_expression(v->reader, EXPRESSION_CONJUNCTION, n, &children);
   if (e == NULL) {
     return json_read_no_memory(v->reader);
   }
@@ -91,7 +93,7 @@ static hf_status read_conjunction(json_view *v, bool is_or, const tree_expressio
     const tree_expression *child = NULL;
     HF_TRY(read_filter(v->reader, json_object_array_get_idx(array, i), input, &child));
     if (child != NULL) {
-      children_of(e)[kept++] = child;
+      children[kept++] = child;
     }
   }
   e->is_or = is_or;
@@ -113,14 +115,15 @@ static hf_status read_in_filter(json_view *v, const tree_expression *input, cons
   const tree_value *values = NULL;
   size_t n = 0;
   HF_TRY(tree_read_values(v, "values", &values, &n));
-  tree_expression *e = new_expression(v->reader, EXPRESSION_OPERATOR, n + 1);
+  const tree_expression **children = NULL;
+  tree_expression *e = new_expression(v->reader, EXPRESSION_OPERATOR, n + 1, &children);
   if (e == NULL) {
     return json_read_no_memory(v->reader);
   }
   e->operator= OPERATOR_IN;
-  children_of(e)[0] = input;
+  children[0] = input;
   for (size_t i = 0; i < n; i++) {
-    children_of(e)[i + 1] = tree_new_constant(v->reader->a, &values[i]);
+    children[i + 1] = tree_new_constant(v->reader->a, &values[i]);
     if (e->children[i + 1] == NULL) {
       return json_read_no_memory(v->reader);
     }
@@ -136,7 +139,8 @@ static hf_status new_extract(json_view *v, const tree_expression *input, size_t 
   if (input->type->kind != TYPE_STRUCT || field >= input->type->n_children) {
     return json_read_refuse(r, TREE_REFUSED_REFERENCE, v->node, "a field that is not there");
   }
-  tree_expression *e = new_expression(r, EXPRESSION_FUNCTION, 2);
+  const tree_expression **children = NULL;
+  tree_expression *e = new_expression(r, EXPRESSION_FUNCTION, 2, &children);
   tree_value *value = arena_alloc(r->a, sizeof *value);
   tree_call *call = arena_alloc(r->a, sizeof *call);
   if (e == NULL || value == NULL || call == NULL) {
@@ -147,8 +151,8 @@ static hf_status new_extract(json_view *v, const tree_expression *input, size_t 
   call->name = "struct_extract_at";
   e->type = input->type->children[field];
   e->call = call;
-  children_of(e)[0] = input;
-  children_of(e)[1] = tree_new_constant(r->a, value);
+  children[0] = input;
+  children[1] = tree_new_constant(r->a, value);
   *out = e;
   return e->children[1] == NULL ? json_read_no_memory(r) : HF_OK;
 }

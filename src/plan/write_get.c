@@ -111,11 +111,11 @@ static hf_status write_input_source(writer *w, const tree_node *node) {
 }
 
 static void write_aliases(writer *w, size_t alias, char letter, size_t n) {
-  buf_printf(write_to(w), " AS t%zu(", alias);
+  buf_printf(write_to(w), " AS t%zu", alias);
   for (size_t i = 0; i < n; i++) {
-    buf_printf(write_to(w), "%s%c%zu", i > 0 ? ", " : "", letter, i);
+    buf_printf(write_to(w), "%s%c%zu", i > 0 ? ", " : "(", letter, i);
   }
-  buf_char(write_to(w), ')');
+  buf_text(write_to(w), n > 0 ? ")" : "");
 }
 
 static hf_status write_source_item(writer *w, const tree_node *node, const scan_names *names) {
@@ -205,11 +205,7 @@ static hf_status write_stage_input(writer *w, const tree_node *node) {
   write_columns(w, alias, NULL, node->n_columns, 0);
   buf_text(write_to(w), " FROM ");
   HF_TRY(write_input(w, node, columns, node->n_columns));
-  if (node->n_columns == 0) {
-    buf_printf(write_to(w), " AS t%zu", alias);
-  } else {
-    write_aliases(w, alias, 'c', node->n_columns);
-  }
+  write_aliases(w, alias, 'c', node->n_columns);
   return HF_OK;
 }
 
