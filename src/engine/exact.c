@@ -73,7 +73,7 @@ static void copy_intervals(direction d, place at, size_t count) {
     return;
   }
   char *vector = (char *)duckdb_vector_get_data(at.vector) + at.vector_row * INTERVAL_BYTES;
-  char *array = (char *)(uintptr_t)at.array->buffers[1];
+  char *array = (char *)at.array->buffers[1];
   array += (size_t)(at.array->offset + at.row) * INTERVAL_BYTES;
   memcpy(d == TO_ARROW ? array : vector, d == TO_ARROW ? vector : array, count * INTERVAL_BYTES);
 }
@@ -133,11 +133,11 @@ static size_t marking_member(const data_type *type) {
 /* Makes a row of an array that DuckDB has just made, and that is NULL there, a value of zeros. */
 static void mark(const data_type *type, struct ArrowArray *array, int64_t row) {
   size_t bytes = value_bytes(type);
-  uint8_t *validity = (uint8_t *)(uintptr_t)array->buffers[0];
+  uint8_t *validity = (uint8_t *)array->buffers[0];
   validity[row / 8] |= (uint8_t)(1 << row % 8);
   array->null_count--;
   if (bytes > 0) {
-    memset((char *)(uintptr_t)array->buffers[1] + (size_t)row * bytes, 0, bytes);
+    memset((char *)array->buffers[1] + (size_t)row * bytes, 0, bytes);
   }
 }
 

@@ -132,7 +132,7 @@ static hf_status read_column(duckdb_prepared_statement prepared, idx_t i, arena 
                              hf_error *error) {
   const char *name = duckdb_prepared_statement_column_name(prepared, i);
   out->name = arena_strdup(a, name == NULL ? "" : name);
-  duckdb_free((void *)(uintptr_t)name);
+  duckdb_free((void *)name);
   if (out->name == NULL) {
     return no_memory(error);
   }

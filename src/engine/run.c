@@ -35,7 +35,7 @@ static hf_status children_with_intervals(const data_type *type, const struct Arr
                      type_kind_name(type->kind), (long long)from->n_children);
   }
   struct ArrowSchema *children = arena_array(a, n, sizeof *children);
-  struct ArrowSchema **pointers = arena_array(a, n, sizeof *pointers);
+  struct ArrowSchema **pointers = arena_array(a, n, sizeof(struct ArrowSchema *));
   if (children == NULL || pointers == NULL) {
     return no_memory(error);
   }
@@ -51,7 +51,7 @@ static hf_status children_with_intervals(const data_type *type, const struct Arr
 static hf_status map_with_intervals(const data_type *type, const struct ArrowSchema *from, arena *a,
                                     struct ArrowSchema *out, hf_error *error) {
   struct ArrowSchema *entries = arena_alloc(a, sizeof *entries);
-  struct ArrowSchema **pointer = arena_alloc(a, sizeof *pointer);
+  struct ArrowSchema **pointer = arena_alloc(a, sizeof(struct ArrowSchema *));
   if (entries == NULL || pointer == NULL) {
     return no_memory(error);
   }

@@ -60,7 +60,7 @@ static hf_status check_partition(duckdb_copy_function_bind_info info, size_t num
 static hf_status read_columns(engine_run *run, duckdb_copy_function_bind_info info, size_t n,
                               hf_error *error) {
   run->sink_types = arena_array(run->memory, n, sizeof(duckdb_logical_type));
-  run->sink_exact = arena_array(run->memory, n, sizeof *run->sink_exact);
+  run->sink_exact = arena_array(run->memory, n, sizeof(const data_type *));
   if (run->sink_types == NULL || run->sink_exact == NULL) {
     return no_memory(error);
   }

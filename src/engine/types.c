@@ -78,7 +78,7 @@ static hf_status read_fields(reader *r, duckdb_logical_type from, data_type *out
   bool is_struct = out->kind == TYPE_STRUCT;
   size_t n =
       (size_t)(is_struct ? duckdb_struct_type_child_count(from) : duckdb_union_type_member_count(from));
-  const data_type **children = arena_array(r->memory, n, sizeof *children);
+  const data_type **children = arena_array(r->memory, n, sizeof(const data_type *));
   const char **names = arena_array(r->memory, n, sizeof *names);
   if (children == NULL || names == NULL) {
     return no_memory(r->error);
@@ -99,7 +99,7 @@ static hf_status read_fields(reader *r, duckdb_logical_type from, data_type *out
 
 static hf_status read_elements(reader *r, duckdb_logical_type from, data_type *out) {
   size_t n = out->kind == TYPE_MAP ? 2 : 1;
-  const data_type **children = arena_array(r->memory, n, sizeof *children);
+  const data_type **children = arena_array(r->memory, n, sizeof(const data_type *));
   if (children == NULL) {
     return no_memory(r->error);
   }
@@ -209,7 +209,7 @@ static void destroy_types(duckdb_logical_type *types, size_t n) {
 
 /* Makes the types of the children; NULL when one cannot be made. */
 static duckdb_logical_type *make_children(const data_type *from, bool unfolds) {
-  duckdb_logical_type *types = mem_zalloc(from->n_children, sizeof *types);
+  duckdb_logical_type *types = mem_zalloc(from->n_children, sizeof(duckdb_logical_type));
   for (size_t i = 0; types != NULL && i < from->n_children; i++) {
     types[i] = make_type(from->children[i], unfolds);
     if (types[i] == NULL) {
@@ -225,7 +225,7 @@ static duckdb_logical_type make_nested(const data_type *from, bool unfolds) {
   if (children == NULL) {
     return NULL;
   }
-  const char **names = (const char **)(uintptr_t)from->names; /* DuckDB's signature lacks a const */
+  const char **names = (const char **)from->names; /* DuckDB's signature lacks a const */
   duckdb_logical_type made = NULL;
   switch (from->kind) {
     case TYPE_LIST:
@@ -254,7 +254,7 @@ static duckdb_logical_type make_type(const data_type *from, bool unfolds) {
       return duckdb_create_decimal_type(from->width, from->scale);
     case TYPE_ENUM:
       return unfolds ? duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR)
-                     : duckdb_create_enum_type((const char **)(uintptr_t)from->names, from->n_names);
+                     : duckdb_create_enum_type((const char **)from->names, from->n_names);
     case TYPE_JSON: {
       duckdb_logical_type type = duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR);
       duckdb_logical_type_set_alias(type, JSON_ALIAS);
