@@ -18,12 +18,18 @@ hf_status ipc_write_schema(const struct ArrowSchema *block_schema, buf *out, hf_
 /* Appends the end-of-stream marker. */
 void ipc_write_end(buf *out);
 
+/*
+ * Sees the parts of a message that carry something, in their order: part 0 is the header, part i + 1 the buffers of
+ * column i (of the schema). For checksums: what a writer's sees, a reader's sees again, of the columns it picked.
+ */
+typedef void (*ipc_observe_fn)(void *context, size_t part, const void *bytes, size_t length);
+
 /* Where a message goes. */
 typedef struct ipc_target {
-  buf *out;         /* NULL: to `fd` */
-  int fd;           /* written from its position on, straight from the builder's buffers */
-  const char *path; /* of fd, for messages */
-  void (*observe)(void *context, const void *bytes, size_t length); /* NULL, or sees each piece, in order */
+  buf *out;               /* NULL: to `fd` */
+  int fd;                 /* written from its position on, straight from the builder's buffers */
+  const char *path;       /* of fd, for messages */
+  ipc_observe_fn observe; /* or NULL */
   void *context;
 } ipc_target;
 
@@ -57,6 +63,8 @@ typedef struct ipc_read_options {
   /* Checks every value that leads somewhere, and the text: data whose checksum was not checked. Else the sizes of the
    * buffers, and that they lie within the message. Columns that were not picked are never looked at. */
   bool validate;
+  ipc_observe_fn observe; /* or NULL; called before anything is made of a buffer */
+  void *observer;
   /* Called once, when the array and all its children have been released; not after a failure. NULL: the memory
    * outlives the array in another way. Thread: that which releases. */
   void (*on_release)(void *context);

@@ -33,6 +33,7 @@ enum {
 
 typedef struct picked {
   const layout *layout;
+  size_t column;
   size_t node, buffer; /* where its entries start in a message */
 } picked;
 
@@ -74,7 +75,8 @@ static hf_status pick_columns(ipc_decoder *d, const size_t *columns, size_t n_co
     return no_memory(error);
   }
   for (size_t i = 0; i < n_all; i++) {
-    all[i] = (picked){.layout = &d->layout.children[i], .node = d->n_nodes, .buffer = d->n_buffers};
+    all[i] =
+        (picked){.layout = &d->layout.children[i], .column = i, .node = d->n_nodes, .buffer = d->n_buffers};
     count_entries(all[i].layout, &d->n_nodes, &d->n_buffers);
   }
   for (size_t i = 0; i < d->n_picked; i++) {
@@ -182,7 +184,8 @@ typedef struct reader {
   size_t node, buffer;            /* the next of them */
   const uint8_t *body;
   uint64_t body_bytes;
-  bool validate;
+  size_t part; /* of the column */
+  const ipc_read_options *options;
   hf_error *error;
 } reader;
 
@@ -208,6 +211,9 @@ static hf_status take_buffer(reader *r, uint64_t least, const void **out, uint64
   if ((uintptr_t)*out % BUFFER_ALIGNMENT != 0) {
     return corrupt(r->error, "a buffer is not aligned", offset, BUFFER_ALIGNMENT);
   }
+  if (r->options->observe != NULL && *length > 0) {
+    r->options->observe(r->options->observer, r->part, *out, *length);
+  }
   return HF_OK;
 }
 
@@ -217,7 +223,7 @@ static hf_status take_validity(reader *r, struct ArrowArray *array) {
   HF_TRY(take_buffer(r, array->null_count == 0 ? 0 : bits_bytes(rows), &array->buffers[0], &length));
   if (array->null_count == 0) {
     array->buffers[0] = NULL;
-  } else if (r->validate) {
+  } else if (r->options->validate) {
     uint64_t nulls = rows - bits_count(array->buffers[0], 0, rows);
     if (nulls != (uint64_t)array->null_count) {
       return corrupt(r->error, "NULLs", nulls, (uint64_t)array->null_count);
@@ -308,6 +314,7 @@ static hf_status read_columns(reader *r, const ipc_decoder *d, struct ArrowArray
   take_children(r->batch, root, d->n_picked);
   for (size_t i = 0; i < d->n_picked; i++) {
     const picked *column = &d->picked[i];
+    r->part = column->column + 1;
     r->node = column->node;
     r->buffer = column->buffer;
     HF_TRY(read_array(r, column->layout, root->children[i]));
@@ -315,7 +322,7 @@ static hf_status read_columns(reader *r, const ipc_decoder *d, struct ArrowArray
       return corrupt(r->error, "rows of a column", (uint64_t)root->children[i]->length,
                      (uint64_t)root->length);
     }
-    if (r->validate) {
+    if (r->options->validate) {
       HF_TRY(validate_array(column->layout, root->children[i], HF_E_BLOCK_CORRUPT, r->error));
     }
   }
@@ -370,11 +377,14 @@ hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_option
   flat_table message = {0};
   size_t header_bytes = 0;
   uint64_t rows = 0;
-  reader r = {.validate = options->validate, .error = error};
+  reader r = {.options = options, .error = error};
   HF_TRY(find_message(from, &message, &header_bytes, error));
   HF_TRY(read_header(&r, d, &message, &rows));
   if (r.body_bytes > from->left - header_bytes) {
     return corrupt(error, "bytes of the body", from->left - header_bytes, r.body_bytes);
+  }
+  if (options->observe != NULL) {
+    options->observe(options->observer, 0, from->bytes, header_bytes);
   }
   r.body = (const uint8_t *)from->bytes + header_bytes;
   r.batch = decoded_new(d, options);

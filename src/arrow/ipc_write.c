@@ -82,7 +82,9 @@ void ipc_write_end(buf *out) {
 typedef struct message {
   const builder_node **nodes;
   struct iovec *buffers; /* unpadded */
+  size_t *parts;         /* of each buffer: its column's number, from 1 */
   size_t n_nodes, n_buffers;
+  size_t part; /* while buffers are added */
 } message;
 
 static void count_parts(const builder_node *node, message *m) {
@@ -94,6 +96,7 @@ static void count_parts(const builder_node *node, message *m) {
 }
 
 static void add_buffer(message *m, const growing *from, size_t length) {
+  m->parts[m->n_buffers] = m->part;
   m->buffers[m->n_buffers++] = (struct iovec){.iov_base = from->data, .iov_len = length};
 }
 
@@ -123,11 +126,13 @@ static hf_status message_init(message *m, const batch_builder *b, hf_error *erro
   count_parts(&b->root, m);
   m->nodes = mem_zalloc(m->n_nodes, sizeof *m->nodes);
   m->buffers = mem_zalloc(m->n_buffers + 1, sizeof *m->buffers);
-  if (m->nodes == NULL || m->buffers == NULL) {
+  m->parts = mem_zalloc(m->n_buffers + 1, sizeof *m->parts);
+  if (m->nodes == NULL || m->buffers == NULL || m->parts == NULL) {
     return no_memory(error);
   }
   m->n_nodes = m->n_buffers = 0;
   for (size_t i = 0; i < b->root.n_children; i++) {
+    m->part = i + 1;
     add_node(m, &b->root.children[i]);
   }
   return HF_OK;
@@ -136,6 +141,7 @@ static hf_status message_init(message *m, const batch_builder *b, hf_error *erro
 static void message_reset(message *m) {
   mem_free(m->nodes);
   mem_free(m->buffers);
+  mem_free(m->parts);
 }
 
 static size_t body_bytes(const message *m) {
@@ -218,23 +224,25 @@ static hf_status write_pieces(const ipc_target *to, struct iovec *pieces, int co
 }
 
 static hf_status send_pieces(const ipc_target *to, struct iovec *pieces, int count, hf_error *error) {
+  if (to->out == NULL) {
+    return write_pieces(to, pieces, count, error);
+  }
   for (int i = 0; i < count; i++) {
-    if (to->observe != NULL) {
-      to->observe(to->context, pieces[i].iov_base, pieces[i].iov_len);
-    }
-    if (to->out != NULL) {
-      buf_append(to->out, pieces[i].iov_base, pieces[i].iov_len);
-    }
+    buf_append(to->out, pieces[i].iov_base, pieces[i].iov_len);
   }
-  if (to->out != NULL) {
-    return to->out->failed ? no_memory(error) : HF_OK;
+  return to->out->failed ? no_memory(error) : HF_OK;
+}
+
+static void observe(const ipc_target *to, size_t part, const void *bytes, size_t length) {
+  if (to->observe != NULL) {
+    to->observe(to->context, part, bytes, length);
   }
-  return write_pieces(to, pieces, count, error);
 }
 
 static hf_status send_message(const message *m, const buf *header, const ipc_target *to, hf_error *error) {
   struct iovec pieces[PIECES_AT_ONCE];
   int count = 0;
+  observe(to, 0, header->data, header->length);
   pieces[count++] = (struct iovec){.iov_base = header->data, .iov_len = header->length};
   for (size_t i = 0; i < m->n_buffers; i++) {
     size_t length = m->buffers[i].iov_len;
@@ -246,6 +254,7 @@ static hf_status send_message(const message *m, const buf *header, const ipc_tar
       HF_TRY(send_pieces(to, pieces, count, error));
       count = 0;
     }
+    observe(to, m->parts[i], m->buffers[i].iov_base, length);
     pieces[count++] = m->buffers[i];
     if (padding > 0) {
       pieces[count++] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding};

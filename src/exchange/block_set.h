@@ -8,47 +8,33 @@
 #ifndef HF_EXCHANGE_BLOCK_SET_H
 #define HF_EXCHANGE_BLOCK_SET_H
 
-#include "exchange/exchange.h"
-
-#include <stdatomic.h>
-
-/* A mapped file; lives until the last reference goes. */
-typedef struct mapping {
-  atomic_size_t references;
-  const uint8_t *bytes;
-  size_t length;
-  char path[]; /* its last parts, for messages */
-} mapping;
-
-void mapping_retain(mapping *m);
-/* Takes void * so that it can be the callback of an array. */
-void mapping_release(void *m);
+#include "exchange/block_attempt.h"
 
 /* A block and where it lies. */
 typedef struct set_block {
   mapping *file;
-  uint64_t offset, bytes, rows, checksum;
-  atomic_bool is_verified;
+  uint64_t offset, bytes, rows;
+  const uint64_t *parts;    /* columns + 1 checksums; see block */
+  atomic_bool *is_verified; /* of each part, while the attempt is open */
 } set_block;
 
 typedef struct block_set {
   arena *memory;
   schema columns; /* of the first location */
   struct ArrowSchema arrow_schema;
-  size_t n_files;
-  mapping **files;
+  size_t n_attempts;
+  block_attempt **attempts;
   size_t n_blocks;
   set_block *blocks; /* in order of locations, then as in their indexes */
   uint64_t rows;
 } block_set;
 
-/* Errors: BLOCK_MISSING, BLOCK_CORRUPT, OUT_OF_MEMORY, IO. On failure *out is closed. */
-hf_status block_set_open(const block_location *locations, size_t n_locations, block_set *out,
-                         hf_error *error);
+/* `keeper` NULL: nothing stays open. Errors: BLOCK_MISSING, BLOCK_CORRUPT, OUT_OF_MEMORY, IO. On failure *out is
+ * closed. */
+hf_status block_set_open(const block_location *locations, size_t n_locations, block_keeper *keeper,
+                         block_set *out, hf_error *error);
 /* Accepts a zeroed set. */
 void block_set_close(block_set *set);
-/* Compares the block with its checksum, once in the life of the set. Errors: BLOCK_CORRUPT. */
-hf_status block_set_verify(set_block *b, hf_error *error);
 /* Says in an error's message which block it was. */
 hf_status block_set_blame(const set_block *b, hf_status status, hf_error *error);
 

@@ -18,7 +18,8 @@ typedef struct block {
   uint32_t file; /* t<file>.arrow */
   uint32_t partition;
   uint64_t offset, bytes, rows;
-  uint64_t checksum; /* XXH3 of the bytes */
+  const uint64_t *parts; /* columns + 1 checksums: see block_checksum_add */
+  uint64_t checksum;     /* XXH3 of the parts */
 } block;
 
 typedef struct block_index {
@@ -34,7 +35,13 @@ typedef struct block_index {
   const block *blocks; /* in file order; ordered: in row order */
 } block_index;
 
-/* Largest encoded index that is read: six million blocks. */
+/*
+ * A block's checksums, so that a reader checks what it reads and no more: part 0 covers the headers of its batches, part
+ * i + 1 the buffers of column i; each is XXH3 of a piece, seeded with that of the pieces before it, from 0.
+ */
+void block_checksum_add(uint64_t *parts, size_t part, const void *bytes, size_t length);
+
+/* Largest encoded index that is read: a million blocks of 25 columns. */
 #define BLOCK_INDEX_LARGEST_BYTES ((size_t)256 << 20)
 
 /* Encodes / decodes an index; decode checks the footer checksum and every bound. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY. */
@@ -78,14 +85,26 @@ typedef struct block_location {
   uint32_t partition_first, partition_count; /* of its partitions; count 0: all */
 } block_location;
 
+/*
+ * Holds attempts open between tasks: their files stay mapped, their index decoded, and a block that was checked is not
+ * checked again while its file is unchanged (size, inode, times). Thread: any.
+ */
+typedef struct block_keeper block_keeper;
+block_keeper *block_keeper_new(void);
+/* Accepts NULL. Readers that are at work keep what they opened. */
+void block_keeper_free(block_keeper *k);
+/* Lets go of the attempts that lie in a directory, before its files are deleted. */
+void block_keeper_forget(block_keeper *k, const char *dir);
+
 typedef struct block_input block_input;
 
 typedef struct block_input_options {
   const block_location *locations;
   size_t n_locations;
   bool ordered; /* hand out in order, to one thread */
-  bool verify;  /* checksum of each block at its first map */
+  bool verify;  /* what is read of a block against its checksums, once while its attempt is open */
   unsigned threads;
+  block_keeper *keeper; /* NULL: close when the input is freed */
 } block_input_options;
 
 /*

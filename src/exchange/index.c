@@ -7,7 +7,7 @@
  *     u64 rows · u64 bytes · u32 length of the Arrow schema message, then it
  *     u32 columns, each: text name, type
  *     u64 length of each file
- *     u64 blocks, each: u32 file · u32 partition · u64 offset · u64 bytes · u64 rows · u64 XXH3
+ *     u64 blocks, each: u32 file · u32 partition · u64 offset · u64 bytes · u64 rows · u64 of columns + 1 parts
  *     u64 XXH3 of all before
  *   text: u32 length, then the bytes, without NUL
  *   type: u8 kind · u8 width · u8 scale · u64 array size · u32 children, types · u32 names, texts
@@ -27,13 +27,17 @@ enum {
   DEEPEST_TYPE = 64,
   LEAST_COLUMN_BYTES = 4 + 19,
   LEAST_TYPE_BYTES = 19,
-  BLOCK_BYTES = 40,
+  BLOCK_BYTES = 32, /* without parts */
   FOOTER_BYTES = 8
 };
 
 static const char magic[8] = {'H', 'F', 'B', 'L', 'O', 'C', 'K', 'S'};
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they lie in memory");
+
+void block_checksum_add(uint64_t *parts, size_t part, const void *bytes, size_t length) {
+  parts[part] = XXH3_64bits_withSeed(bytes, length, parts[part]);
+}
 
 /* ------------------------------------------------------------------ encoding */
 
@@ -100,7 +104,7 @@ hf_status block_index_encode(const block_index *index, buf *out, hf_error *error
     put_u64(out, b->offset);
     put_u64(out, b->bytes);
     put_u64(out, b->rows);
-    put_u64(out, b->checksum);
+    buf_append(out, b->parts, (index->columns.n_columns + 1) * sizeof *b->parts);
   }
   if (out->failed) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an index of %zu blocks", index->n_blocks);
@@ -290,7 +294,14 @@ static hf_status take_block(reader *r, const block_index *index, block *out) {
   HF_TRY(take(r, &out->offset, sizeof out->offset));
   HF_TRY(take(r, &out->bytes, sizeof out->bytes));
   HF_TRY(take(r, &out->rows, sizeof out->rows));
-  HF_TRY(take(r, &out->checksum, sizeof out->checksum));
+  size_t n_parts = index->columns.n_columns + 1;
+  uint64_t *parts = arena_array(r->memory, n_parts, sizeof *parts);
+  if (parts == NULL) {
+    return no_memory(r);
+  }
+  HF_TRY(take(r, parts, n_parts * sizeof *parts));
+  out->parts = parts;
+  out->checksum = XXH3_64bits(parts, n_parts * sizeof *parts);
   if (out->file >= index->n_files || out->partition >= index->partitions ||
       out->offset > index->file_bytes[out->file] || out->bytes > index->file_bytes[out->file] - out->offset) {
     return damaged(r, "a block lies outside its file");
@@ -301,7 +312,7 @@ static hf_status take_block(reader *r, const block_index *index, block *out) {
 static hf_status take_blocks(reader *r, block_index *out) {
   uint64_t n_blocks = 0;
   HF_TRY(take(r, &n_blocks, sizeof n_blocks));
-  if (n_blocks > r->left / BLOCK_BYTES) {
+  if (n_blocks > r->left / (BLOCK_BYTES + (out->columns.n_columns + 1) * sizeof(uint64_t))) {
     return damaged(r, "a count is larger than what follows");
   }
   block *blocks = arena_array(r->memory, n_blocks, sizeof *blocks);

@@ -34,11 +34,12 @@ typedef struct input_state {
   input_scan *scan;
   ipc_decoder *decoder;
   slicer *slicer;
-  set_block *block;         /* the one being read, or NULL */
+  const set_block *block;   /* the one being read, or NULL */
   ipc_cursor cursor;        /* its batches not yet decoded */
   uint64_t block_rows_left; /* rows of it not yet decoded */
   struct ArrowArray batch;
-  int64_t row; /* the next of the batch */
+  int64_t row;     /* the next of the batch */
+  uint64_t *parts; /* columns + 1: checksums, while a block is verified */
 } input_state;
 
 static hf_status no_memory(hf_error *error) {
@@ -127,6 +128,7 @@ static void thread_close(void *state) {
   }
   slicer_free(s->slicer);
   ipc_decoder_free(s->decoder);
+  mem_free(s->parts);
   mem_free(s);
 }
 
@@ -138,7 +140,10 @@ static hf_status thread_open(void *scan, void **state, hf_error *error) {
     return no_memory(error);
   }
   s->scan = of;
-  hf_status status = ipc_decoder_new(arrow_schema, of->columns, of->n_columns, &s->decoder, error);
+  s->parts = mem_zalloc(of->input->columns.n_columns + 1, sizeof *s->parts);
+  hf_status status = s->parts == NULL
+                         ? no_memory(error)
+                         : ipc_decoder_new(arrow_schema, of->columns, of->n_columns, &s->decoder, error);
   if (status == HF_OK) {
     status = slicer_new(arrow_schema, of->columns, of->n_columns, &s->slicer, error);
   }
@@ -150,6 +155,59 @@ static hf_status thread_open(void *scan, void **state, hf_error *error) {
   return HF_OK;
 }
 
+static void observe(void *context, size_t part, const void *bytes, size_t length) {
+  block_checksum_add(context, part, bytes, length);
+}
+
+/* Runs through the batches of a block, to the checksums of its headers and of the columns that are read. */
+static hf_status checksum_block(input_state *s, const set_block *b, hf_error *error) {
+  ipc_read_options options = {.observe = observe, .observer = s->parts};
+  ipc_cursor cursor = {.bytes = b->file->bytes + b->offset, .left = b->bytes};
+  memset(s->parts, 0, (s->scan->input->columns.n_columns + 1) * sizeof *s->parts);
+  while (cursor.left > 0) {
+    struct ArrowArray batch;
+    HF_TRY(ipc_read_batch(s->decoder, &cursor, &options, &batch, error));
+    batch.release(&batch);
+  }
+  return HF_OK;
+}
+
+static bool is_part_verified(const set_block *b, size_t part) {
+  return atomic_load_explicit(&b->is_verified[part], memory_order_acquire);
+}
+
+static bool is_verified(const input_state *s, const set_block *b) {
+  bool all = is_part_verified(b, 0);
+  for (size_t i = 0; all && i < s->scan->n_columns; i++) {
+    all = is_part_verified(b, s->scan->columns[i] + 1);
+  }
+  return all;
+}
+
+static bool compare_part(const input_state *s, const set_block *b, size_t part) {
+  if (s->parts[part] != b->parts[part]) {
+    return false;
+  }
+  atomic_store_explicit(&b->is_verified[part], true, memory_order_release);
+  return true;
+}
+
+/* Compares what is read of a block with its checksums, once while its attempt is open. */
+static hf_status verify_block(input_state *s, const set_block *b, hf_error *error) {
+  if (is_verified(s, b)) {
+    return HF_OK;
+  }
+  HF_TRY(block_set_blame(b, checksum_block(s, b, error), error));
+  bool is_same = compare_part(s, b, 0);
+  for (size_t i = 0; is_same && i < s->scan->n_columns; i++) {
+    is_same = compare_part(s, b, s->scan->columns[i] + 1);
+  }
+  return is_same ? HF_OK
+                 : error_set(error, HF_E_BLOCK_CORRUPT,
+                             "a block does not match its checksums: the %llu bytes at %llu of %s",
+                             (unsigned long long)b->bytes, (unsigned long long)b->offset, b->file->path);
+}
+
 /* Claims the next block; none is left when s->block is NULL afterwards. */
 static hf_status claim_block(input_state *s, hf_error *error) {
   block_input *input = s->scan->input;
@@ -158,9 +216,9 @@ static hf_status claim_block(input_state *s, hf_error *error) {
   if (number >= input->set.n_blocks) {
     return HF_OK;
   }
-  set_block *b = &input->set.blocks[number];
-  if (input->verify) {
-    HF_TRY(block_set_verify(b, error));
+  const set_block *b = &input->set.blocks[number];
+  if (input->verify && s->scan->n_columns > 0) {
+    HF_TRY(verify_block(s, b, error));
   }
   s->block = b;
   s->cursor = (ipc_cursor){.bytes = b->file->bytes + b->offset, .left = b->bytes};
@@ -249,7 +307,8 @@ hf_status block_input_new(const block_input_options *options, block_input **out,
   input->verify = options->verify;
   input->threads = options->threads;
   atomic_init(&input->rows_read, 0);
-  hf_status status = block_set_open(options->locations, options->n_locations, &input->set, error);
+  hf_status status =
+      block_set_open(options->locations, options->n_locations, options->keeper, &input->set, error);
   if (status == HF_OK) {
     status = columns_init(input, error);
   }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to write blocks");
@@ -62,6 +63,7 @@ void block_sink_free(block_sink *s) {
   }
   for (size_t i = 0; i < s->n_written; i++) {
     mem_free(s->written[i].blocks);
+    mem_free(s->written[i].parts);
   }
   mem_free(s->written);
   buf_reset(&s->arrow_schema);
@@ -131,6 +133,27 @@ static int compare_files(const void *a, const void *b) {
   return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* Copies a file's blocks behind those that are there, with their checksums. */
+static hf_status index_add(const written_file *file, size_t n_parts, arena *a, block_index *out,
+                           block *blocks, hf_error *error) {
+  uint64_t *parts = arena_array(a, file->n_blocks * n_parts, sizeof *parts);
+  if (parts == NULL) {
+    return no_memory(error);
+  }
+  if (file->n_blocks > 0) {
+    memcpy(parts, file->parts, file->n_blocks * n_parts * sizeof *parts);
+  }
+  for (size_t i = 0; i < file->n_blocks; i++) {
+    block *b = &blocks[out->n_blocks++];
+    *b = file->blocks[i];
+    b->parts = parts + i * n_parts;
+    b->checksum = XXH3_64bits(b->parts, n_parts * sizeof *parts);
+    out->rows += b->rows;
+    out->bytes += b->bytes;
+  }
+  return HF_OK;
+}
+
 static hf_status index_build(block_sink *s, arena *a, block_index *out, hf_error *error) {
   size_t n_blocks = 0;
   for (size_t i = 0; i < s->n_written; i++) {
@@ -151,13 +174,8 @@ static hf_status index_build(block_sink *s, arena *a, block_index *out, hf_error
                        .file_bytes = file_bytes,
                        .blocks = blocks};
   for (size_t i = 0; i < s->n_written; i++) {
-    const written_file *file = &s->written[i];
-    file_bytes[i] = file->bytes;
-    for (size_t k = 0; k < file->n_blocks; k++) {
-      blocks[out->n_blocks++] = file->blocks[k];
-      out->rows += file->blocks[k].rows;
-      out->bytes += file->blocks[k].bytes;
-    }
+    file_bytes[i] = s->written[i].bytes;
+    HF_TRY(index_add(&s->written[i], s->columns.n_columns + 1, a, out, blocks, error));
   }
   return schema_copy(&s->columns, a, &out->columns, error);
 }

@@ -18,6 +18,7 @@ typedef struct written_file {
   uint64_t bytes;
   size_t n_blocks;
   block *blocks;
+  uint64_t *parts; /* checksums of the blocks, columns + 1 each */
 } written_file;
 
 struct block_sink {

@@ -20,7 +20,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 struct sink_state {
   block_sink *sink;
@@ -30,7 +29,8 @@ struct sink_state {
   written_file file;
   size_t blocks_capacity;
   bool has_block; /* the last of the file's blocks is open */
-  XXH3_state_t *hash;
+  size_t n_parts;
+  uint64_t *parts;          /* checksums of the open block */
   batch_builder *model;     /* the first; what the others are made like */
   batch_builder **builders; /* by partition; NULL where no row has been */
   uint64_t bytes;           /* of all builders, as accounted */
@@ -45,34 +45,45 @@ static hf_status no_memory(hf_error *error) {
 
 /* -------------------------------------------------------------------- blocks */
 
-static void observe(void *context, const void *bytes, size_t length) {
-  XXH3_64bits_update(context, bytes, length);
+static void observe(void *context, size_t part, const void *bytes, size_t length) {
+  block_checksum_add(context, part, bytes, length);
 }
 
 static block *open_block(sink_state *t) {
   return &t->file.blocks[t->file.n_blocks - 1];
 }
 
+/* Keeps the checksums of the open block behind those of the blocks before it. */
 static void close_block(sink_state *t) {
   if (t->has_block) {
-    open_block(t)->checksum = XXH3_64bits_digest(t->hash);
+    memcpy(t->file.parts + (t->file.n_blocks - 1) * t->n_parts, t->parts, t->n_parts * sizeof *t->parts);
     t->has_block = false;
   }
 }
 
+static hf_status blocks_grow(sink_state *t, hf_error *error) {
+  size_t capacity = t->blocks_capacity == 0 ? 64 : t->blocks_capacity * 2;
+  block *blocks = mem_realloc(t->file.blocks, capacity * sizeof *blocks);
+  if (blocks == NULL) {
+    return no_memory(error);
+  }
+  t->file.blocks = blocks;
+  uint64_t *parts = mem_realloc(t->file.parts, capacity * t->n_parts * sizeof *parts);
+  if (parts == NULL) {
+    return no_memory(error);
+  }
+  t->file.parts = parts;
+  t->blocks_capacity = capacity;
+  return HF_OK;
+}
+
 static hf_status start_block(sink_state *t, uint32_t partition, hf_error *error) {
   if (t->file.n_blocks == t->blocks_capacity) {
-    size_t capacity = t->blocks_capacity == 0 ? 64 : t->blocks_capacity * 2;
-    block *blocks = mem_realloc(t->file.blocks, capacity * sizeof *blocks);
-    if (blocks == NULL) {
-      return no_memory(error);
-    }
-    t->file.blocks = blocks;
-    t->blocks_capacity = capacity;
+    HF_TRY(blocks_grow(t, error));
   }
   t->file.blocks[t->file.n_blocks++] =
       (block){.file = t->file.number, .partition = partition, .offset = t->offset};
-  XXH3_64bits_reset(t->hash);
+  memset(t->parts, 0, t->n_parts * sizeof *t->parts);
   t->has_block = true;
   return HF_OK;
 }
@@ -87,7 +98,7 @@ static hf_status write_batch(sink_state *t, uint32_t partition, hf_error *error)
   if (!t->has_block) {
     HF_TRY(start_block(t, partition, error));
   }
-  ipc_target to = {.fd = t->fd, .path = t->path, .observe = observe, .context = t->hash};
+  ipc_target to = {.fd = t->fd, .path = t->path, .observe = observe, .context = t->parts};
   uint64_t written = 0;
   HF_TRY(ipc_write_batch_to(b, &to, &written, error));
   open_block(t)->bytes += written;
@@ -319,8 +330,9 @@ static hf_status state_init(sink_state *t, const struct ArrowSchema *incoming, b
   uint32_t partitions = t->sink->options.partitions;
   t->builders = mem_zalloc(partitions, sizeof(batch_builder *));
   t->starts = mem_zalloc((size_t)partitions + 1, sizeof *t->starts);
-  t->hash = XXH3_createState();
-  if (t->builders == NULL || t->starts == NULL || t->hash == NULL) {
+  t->n_parts = t->sink->columns.n_columns + 1;
+  t->parts = mem_zalloc(t->n_parts, sizeof *t->parts);
+  if (t->builders == NULL || t->starts == NULL || t->parts == NULL) {
     return no_memory(error);
   }
   HF_TRY(batch_builder_new_for(incoming, source, &t->model, error));
@@ -390,8 +402,9 @@ void sink_state_discard(sink_state *t) {
   batch_builder_free(t->model);
   sink_account(t->sink, -(int64_t)t->bytes);
   atomic_fetch_sub(&t->sink->n_open, 1);
-  XXH3_freeState(t->hash);
+  mem_free(t->parts);
   mem_free(t->file.blocks);
+  mem_free(t->file.parts);
   mem_free(t->builders);
   mem_free(t->starts);
   mem_free(t->numbers);

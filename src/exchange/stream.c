@@ -146,7 +146,7 @@ hf_status block_stream_open(const block_location *locations, size_t n_locations,
   if (s == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a result");
   }
-  hf_status status = block_set_open(locations, n_locations, &s->set, error);
+  hf_status status = block_set_open(locations, n_locations, NULL, &s->set, error);
   if (status == HF_OK) {
     status = names_init(s, error);
   }
