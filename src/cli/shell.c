@@ -309,7 +309,8 @@ static bool open_editor(shell *s) {
   el_set(s->edit, EL_PROMPT, prompt);
   el_set(s->edit, EL_HIST, history, s->history);
   el_set(s->edit, EL_GETCFN, get_character);
-  el_set(s->edit, EL_ADDFN, "holdfast-complete", "complete the word", complete);
+  /* The wide form keeps the pointers; the other copies the names and never frees them. */
+  el_wset(s->edit, EL_ADDFN, L"holdfast-complete", L"complete the word", complete);
   el_set(s->edit, EL_BIND, "^I", "holdfast-complete", NULL);
   el_set(s->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
   el_set(s->edit, EL_BIND, "\\e[3~", "ed-delete-next-char", NULL);
