@@ -305,6 +305,7 @@ void executor_remove_stage(executor *x, const uuid *session, job_id job, stage_i
   buf dir = {0};
   buf_printf(&dir, "%s/%s/%llu/%u", x->place.path, checked.text, (unsigned long long)job.value, stage.value);
   if (!dir.failed) {
+    block_keeper_forget(x->keeper, dir.data);
     (void)file_remove_tree(dir.data, NULL);
     remove_empty_above(x, dir.data, 1);
   }
@@ -372,11 +373,10 @@ hf_status executor_open(const executor_options *options, executor **out, hf_erro
   pthread_mutex_init(&x->tree_lock, NULL);
   cond_init(&x->work);
   hf_status status = HF_OK;
-  if (options->extension_dir != NULL) {
-    x->extension_dir = mem_strdup(options->extension_dir);
-    if (x->extension_dir == NULL) {
-      status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an executor");
-    }
+  x->keeper = block_keeper_new();
+  x->extension_dir = mem_strdup(options->extension_dir);
+  if (x->keeper == NULL || (x->extension_dir == NULL && options->extension_dir != NULL)) {
+    status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an executor");
   }
   if (status == HF_OK) {
     status = work_dir_open(options->work_dir, &x->place, error);
@@ -423,6 +423,7 @@ void executor_close(executor *x) {
   for (unsigned i = 0; i < x->n_threads; i++) {
     pthread_join(x->slots[i].thread, NULL);
   }
+  block_keeper_free(x->keeper);
   work_dir_close(&x->place);
   arena_free(x->warm_memory);
   pthread_cond_destroy(&x->work);

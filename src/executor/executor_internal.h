@@ -107,6 +107,7 @@ void task_run(slot *s, attempt *a);
 struct executor {
   uuid id;
   work_dir place;
+  block_keeper *keeper;  /* held results that were read stay mapped */
   unsigned threads_each; /* of one slot */
   uint64_t memory_each;
   char *extension_dir; /* or NULL */

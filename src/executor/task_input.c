@@ -125,7 +125,8 @@ static hf_status source_init(task_source *s, const executor *x, const task_input
                                  .n_locations = given->n_blocks,
                                  .ordered = s->plan->ordered,
                                  .verify = s->plan->verify,
-                                 .threads = x->threads_each};
+                                 .threads = x->threads_each,
+                                 .keeper = uuid_is_none(&s->plan->held_key) ? NULL : x->keeper};
   HF_TRY(note(s, block_input_new(&options, &s->blocks, error)));
   s->ops = block_input_ops();
   if (!has_same_types(block_input_columns(s->blocks), &s->plan->columns)) {
