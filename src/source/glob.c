@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expanding a pattern: directories wait in a heap, the one with the smallest
- * name is opened next, and what matches in it is sorted. That is the order in
- * which DuckDB reads the files of a pattern, and row order depends on it.
+ * Expanding a pattern: directories wait to be opened; what matches is sorted by
+ * its whole path at the end. That is the order in which DuckDB reads the files of
+ * a pattern, and the order of rows depends on it.
  */
 #include "source/glob.h"
 
@@ -149,53 +149,26 @@ typedef struct expansion {
   size_t n_parts;
   arena *arena;
   path_list *out;
-  waiting *heap; /* smallest path first; memory: mem_* */
-  size_t n_heap, capacity;
+  waiting *waiting; /* directories that are not opened yet; memory: mem_* */
+  size_t n_waiting, capacity;
   hf_error *error;
 } expansion;
 
-static hf_status heap_push(expansion *x, const char *path, size_t part) {
-  if (x->n_heap == x->capacity) {
+static hf_status push(expansion *x, const char *path, size_t part) {
+  if (x->n_waiting == x->capacity) {
     size_t capacity = x->capacity == 0 ? 16 : x->capacity * 2;
-    waiting *heap = capacity > MOST_PATHS * 2 ? NULL : mem_realloc(x->heap, capacity * sizeof *heap);
-    if (heap == NULL) {
+    waiting *grown = capacity > MOST_PATHS * 2 ? NULL : mem_realloc(x->waiting, capacity * sizeof *grown);
+    if (grown == NULL) {
       return error_set(x->error, HF_E_OUT_OF_MEMORY, "no memory for the directories of a pattern");
     }
-    x->heap = heap;
+    x->waiting = grown;
     x->capacity = capacity;
   }
   if (path == NULL) {
     return error_set(x->error, HF_E_OUT_OF_MEMORY, "no memory for a directory name");
   }
-  size_t at = x->n_heap++;
-  while (at > 0 && strcmp(path, x->heap[(at - 1) / 2].path) < 0) {
-    x->heap[at] = x->heap[(at - 1) / 2];
-    at = (at - 1) / 2;
-  }
-  x->heap[at] = (waiting){path, part};
+  x->waiting[x->n_waiting++] = (waiting){path, part};
   return HF_OK;
-}
-
-static waiting heap_pop(expansion *x) {
-  waiting top = x->heap[0];
-  waiting last = x->heap[--x->n_heap];
-  size_t at = 0;
-  for (;;) {
-    size_t child = 2 * at + 1;
-    if (child >= x->n_heap) {
-      break;
-    }
-    if (child + 1 < x->n_heap && strcmp(x->heap[child + 1].path, x->heap[child].path) < 0) {
-      child++;
-    }
-    if (strcmp(last.path, x->heap[child].path) <= 0) {
-      break;
-    }
-    x->heap[at] = x->heap[child];
-    at = child;
-  }
-  x->heap[at] = last;
-  return top;
 }
 
 static const char *path_join(const expansion *x, const char *directory, const char *name) {
@@ -223,13 +196,12 @@ static hf_status take_entry(expansion *x, waiting dir, const char *name) {
     return HF_OK;
   }
   if (S_ISDIR(entry.st_mode)) {
-    return is_crawl ? heap_push(x, path, dir.part) : is_last ? HF_OK : heap_push(x, path, dir.part + 1);
+    return is_crawl ? push(x, path, dir.part) : is_last ? HF_OK : push(x, path, dir.part + 1);
   }
   return is_last ? path_list_add(x->out, path, x->error) : HF_OK;
 }
 
 static hf_status match_directory(expansion *x, waiting dir) {
-  size_t before = x->out->count;
   DIR *open = opendir(dir.path[0] == '\0' ? "." : dir.path);
   if (open == NULL) {
     return HF_OK;
@@ -240,25 +212,22 @@ static hf_status match_directory(expansion *x, waiting dir) {
     status = is_dots ? HF_OK : take_entry(x, dir, entry->d_name);
   }
   closedir(open);
-  if (x->out->count - before > 1) {
-    qsort(x->out->paths + before, x->out->count - before, sizeof *x->out->paths, compare_paths);
-  }
   return status;
 }
 
 static hf_status expand_next(expansion *x) {
-  waiting dir = heap_pop(x);
+  waiting dir = x->waiting[--x->n_waiting];
   const char *part = x->parts[dir.part];
   if (!glob_is_pattern(part)) {
     const char *path = path_join(x, dir.path, part);
     struct stat entry;
     if (dir.part + 1 < x->n_parts) {
-      return heap_push(x, path, dir.part + 1);
+      return push(x, path, dir.part + 1);
     }
     return path != NULL && stat(path, &entry) != 0 ? HF_OK : path_list_add(x->out, path, x->error);
   }
   if (strcmp(part, "**") == 0 && dir.part + 1 < x->n_parts) {
-    HF_TRY(heap_push(x, dir.path, dir.part + 1));
+    HF_TRY(push(x, dir.path, dir.part + 1));
   }
   return match_directory(x, dir);
 }
@@ -293,11 +262,15 @@ hf_status glob_expand(const char *pattern, arena *a, path_list *out, hf_error *e
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a pattern");
   }
   *x = (expansion){.arena = a, .out = out, .error = error};
+  size_t before = out->count;
   HF_TRY(split_pattern(x, pattern));
-  hf_status status = x->n_parts == 0 ? HF_OK : heap_push(x, *pattern == '/' ? "/" : "", 0);
-  while (status == HF_OK && x->n_heap > 0) {
+  hf_status status = x->n_parts == 0 ? HF_OK : push(x, *pattern == '/' ? "/" : "", 0);
+  while (status == HF_OK && x->n_waiting > 0) {
     status = expand_next(x);
   }
-  mem_free(x->heap);
+  mem_free(x->waiting);
+  if (out->count - before > 1) {
+    qsort(out->paths + before, out->count - before, sizeof *out->paths, compare_paths);
+  }
   return status;
 }

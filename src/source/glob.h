@@ -25,8 +25,8 @@ bool glob_matches(const char *pattern, const char *name);
 /* The directory in front of the first part with a mark; "." when there is none. NULL for lack of memory. */
 const char *glob_fixed_part(const char *pattern, arena *a);
 /*
- * Appends the files that match, by directory in order of names, then by name. Directories that cannot be opened
- * count as empty. Errors: INVALID_ARGUMENT (** twice), LIMIT, OUT_OF_MEMORY.
+ * Appends the files that match, in order of their paths' bytes. Directories that cannot be opened count as empty.
+ * Errors: INVALID_ARGUMENT (** twice), LIMIT, OUT_OF_MEMORY.
  */
 hf_status glob_expand(const char *pattern, arena *a, path_list *out, hf_error *error);
 /* The name as a pattern that matches only itself. NULL for lack of memory. */
