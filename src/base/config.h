@@ -17,7 +17,14 @@ typedef enum config_key {
   CONFIG_COUNT
 } config_key;
 
-typedef enum config_type { CONFIG_TYPE_TEXT, CONFIG_TYPE_COUNT, CONFIG_TYPE_BYTES, CONFIG_TYPE_BOOL, CONFIG_TYPE_CHOICE, CONFIG_TYPE_PATHS } config_type;
+typedef enum config_type {
+  CONFIG_TYPE_TEXT,
+  CONFIG_TYPE_COUNT,
+  CONFIG_TYPE_BYTES,
+  CONFIG_TYPE_BOOL,
+  CONFIG_TYPE_CHOICE,
+  CONFIG_TYPE_PATHS
+} config_type;
 
 /* Where a key may be set: ENGINE only at hf_session_open, SESSION at any time. */
 typedef enum config_scope { CONFIG_SCOPE_ENGINE, CONFIG_SCOPE_SESSION } config_scope;

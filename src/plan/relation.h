@@ -22,12 +22,12 @@ typedef struct relation relation;
 
 /* A place in SQL text that lowering replaces. */
 typedef struct sql_spot {
-  size_t offset, length;       /* bytes of the text that are replaced */
-  const char *name;            /* what stands there: a name, a path, or a reader's name */
-  const char *alias;           /* to add behind the replacement; NULL: one stands there already */
-  bool is_query;               /* a whole query stands here (TABLE v, DESCRIBE v): write FROM in front */
-  const relation *bound;       /* a view, cached table or DataFrame; or NULL and: */
-  const source_request *source;/* a file or reader call */
+  size_t offset, length;        /* bytes of the text that are replaced */
+  const char *name;             /* what stands there: a name, a path, or a reader's name */
+  const char *alias;            /* to add behind the replacement; NULL: one stands there already */
+  bool is_query;                /* a whole query stands here (TABLE v, DESCRIBE v): write FROM in front */
+  const relation *bound;        /* a view, cached table or DataFrame; or NULL and: */
+  const source_request *source; /* a file or reader call */
 } sql_spot;
 
 /* Borrowed looks into a relation. */
@@ -37,7 +37,7 @@ typedef struct relation_view {
   const char *text;
   const sql_spot *spots; /* sorted by offset, not overlapping */
   size_t n_spots;
-  bool top_ordered;      /* an ORDER BY at its top, or what it merely passes on is ordered */
+  bool top_ordered; /* an ORDER BY at its top, or what it merely passes on is ordered */
   /* READ */
   const source_request *source;
   /* LOCAL */
@@ -67,15 +67,18 @@ typedef struct relation_names {
   relation_lookup_fn lookup;
   const char *(*name_at)(void *context, size_t i); /* known names for suggestions, NULL behind the last */
   void *context;
-  const relation *(*local)(void *context, const uuid *id); /* of relation_unpack: client data, borrowed; NULL: none */
+  const relation *(*local)(void *context,
+                           const uuid *id); /* of relation_unpack: client data, borrowed; NULL: none */
 } relation_names;
 /* Thread: one with a stack of THREAD_PLANNING_STACK_BYTES when the text is not trusted. */
-hf_status relation_from_sql(engine *planner, const char *sql, const relation_names *names, relation **out, hf_error *error);
+hf_status relation_from_sql(engine *planner, const char *sql, const relation_names *names, relation **out,
+                            hf_error *error);
 hf_status relation_from_read(const source_request *request, relation **out, hf_error *error);
-hf_status relation_from_local(const uuid *id, const char *dir, const schema *columns, uint64_t rows, relation **out, hf_error *error);
-/* A cache node; retains `input`. Level: a storage level's name. */
-hf_status relation_from_cache(const uuid *cache_id, const uuid *session, const relation *input, const char *level,
+hf_status relation_from_local(const uuid *id, const char *dir, const schema *columns, uint64_t rows,
                               relation **out, hf_error *error);
+/* A cache node; retains `input`. Level: a storage level's name. */
+hf_status relation_from_cache(const uuid *cache_id, const uuid *session, const relation *input,
+                              const char *level, relation **out, hf_error *error);
 
 /* XXH3-128 of the canonical form, as 32 hex digits: text without comments and spacing, bound relations, requests, ids. */
 void relation_fingerprint(const relation *r, char out[33]);
@@ -83,7 +86,7 @@ void relation_fingerprint(const relation *r, char out[33]);
 /* Encodes as a Spark Connect Relation (proto/spark/connect/relations.proto); a cache node as Relation.extension. */
 hf_status relation_pack(const relation *r, buf *out, hf_error *error);
 /* Decodes; SQL text is parsed again on the planner. Errors: PROTOCOL, LIMIT (size, depth) and those of relation_from_sql. */
-hf_status relation_unpack(const void *bytes, size_t length, engine *planner, const relation_names *names, relation **out,
-                          hf_error *error);
+hf_status relation_unpack(const void *bytes, size_t length, engine *planner, const relation_names *names,
+                          relation **out, hf_error *error);
 
 #endif

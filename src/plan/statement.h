@@ -10,11 +10,11 @@
 #include "base/arena.h"
 
 typedef enum statement_kind {
-  STATEMENT_QUERY,        /* SELECT, FROM, VALUES, WITH, TABLE, DESCRIBE <query>, SUMMARIZE, PIVOT, ( … */
-  STATEMENT_CACHE_TABLE,  /* CACHE [LAZY] TABLE name [OPTIONS ('storageLevel' 'x')] [[AS] query] */
-  STATEMENT_UNCACHE_TABLE,/* UNCACHE TABLE [IF EXISTS] name */
+  STATEMENT_QUERY,         /* SELECT, FROM, VALUES, WITH, TABLE, DESCRIBE <query>, SUMMARIZE, PIVOT, ( … */
+  STATEMENT_CACHE_TABLE,   /* CACHE [LAZY] TABLE name [OPTIONS ('storageLevel' 'x')] [[AS] query] */
+  STATEMENT_UNCACHE_TABLE, /* UNCACHE TABLE [IF EXISTS] name */
   STATEMENT_CLEAR_CACHE,
-  STATEMENT_REFRESH_TABLE,/* REFRESH TABLE name */
+  STATEMENT_REFRESH_TABLE, /* REFRESH TABLE name */
   STATEMENT_SHOW_CACHE,
   STATEMENT_SHOW_TABLES,  /* SHOW TABLES | SHOW VIEWS */
   STATEMENT_SHOW_SETTING, /* SHOW key; name "all": SHOW ALL / SHOW SETTINGS */
@@ -28,11 +28,11 @@ typedef enum statement_kind {
 
 typedef struct statement {
   statement_kind kind;
-  const char *name;        /* table, view or setting; unquoted */
-  const char *value;       /* SET */
-  const char *level;       /* CACHE TABLE: storage level, or NULL */
-  const char *query;       /* text of the query inside, or NULL */
-  int64_t query_position;  /* its byte offset in the statement */
+  const char *name;       /* table, view or setting; unquoted */
+  const char *value;      /* SET */
+  const char *level;      /* CACHE TABLE: storage level, or NULL */
+  const char *query;      /* text of the query inside, or NULL */
+  int64_t query_position; /* its byte offset in the statement */
   bool lazy, if_exists, if_not_exists, or_replace;
 } statement;
 

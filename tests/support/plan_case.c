@@ -25,7 +25,7 @@ static void expect_ok(plan_case *c, hf_status status, const char *what) {
 int plan_case_open(void **state) {
   plan_case *c = mem_zalloc(1, sizeof *c);
   assert_non_null(c);
-  strcpy(c->dir, "/tmp/holdfast-plan-XXXXXX");
+  snprintf(c->dir, sizeof c->dir, "/tmp/holdfast-plan-XXXXXX");
   assert_non_null(mkdtemp(c->dir));
   c->memory = arena_new();
   const char *dirs[] = {c->dir};

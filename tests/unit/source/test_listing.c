@@ -42,7 +42,7 @@ static int open_case(void **state) {
       "in/x1.csv",    "in/work/blk.csv", "out/secret.csv", "inside.csv",
   };
   list_case *c = mem_zalloc(1, sizeof *c);
-  strcpy(c->dir, "/tmp/holdfast-list-XXXXXX");
+  snprintf(c->dir, sizeof c->dir, "/tmp/holdfast-list-XXXXXX");
   assert_non_null(mkdtemp(c->dir));
   c->memory = arena_new();
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
