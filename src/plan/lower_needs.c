@@ -49,7 +49,7 @@ static bool is_new(lowering *l, const relation *r, hf_status *status) {
       return false;
     }
   }
-  if (!lower_grow(l->arena, (void **)&l->seen, l->n_seen, &l->seen_capacity, sizeof *l->seen)) {
+  if (!lower_grow(l->arena, (void **)&l->seen, l->n_seen, &l->seen_capacity, sizeof(void *))) {
     *status = lower_out_of_memory(l);
     return false;
   }
@@ -67,7 +67,7 @@ static hf_status need_source(lowering *l, const source_request *request) {
     }
   }
   if (!lower_grow(l->arena, (void **)&l->needed_sources, l->n_needed_sources, &l->sources_capacity,
-                  sizeof *l->needed_sources)) {
+                  sizeof(void *))) {
     return lower_out_of_memory(l);
   }
   l->needed_sources[l->n_needed_sources++] = request;
@@ -75,8 +75,7 @@ static hf_status need_source(lowering *l, const source_request *request) {
 }
 
 static hf_status need_held(lowering *l, const relation *node) {
-  if (!lower_grow(l->arena, (void **)&l->needed_held, l->n_needed_held, &l->held_capacity,
-                  sizeof *l->needed_held)) {
+  if (!lower_grow(l->arena, (void **)&l->needed_held, l->n_needed_held, &l->held_capacity, sizeof(void *))) {
     return lower_out_of_memory(l);
   }
   l->needed_held[l->n_needed_held++] = node;

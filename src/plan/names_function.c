@@ -168,7 +168,7 @@ static hf_status add_option(const names_walk *w, reader_call *call, const char *
   source_option *option = &call->options[call->n_options++];
   option->name = arena_strdup(w->arena, name);
   option->value_sql = arena_strdup(w->arena, value_sql);
-  for (char *c = (char *)(uintptr_t)option->name; c != NULL && *c != '\0'; c++) {
+  for (char *c = (char *)option->name; c != NULL && *c != '\0'; c++) {
     *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
   }
   return option->name == NULL || option->value_sql == NULL ? names_out_of_memory(w) : HF_OK;

@@ -36,13 +36,13 @@ void relation_drop(relation *r) {
 }
 
 relation *relation_retain(const relation *r) {
-  relation *counted = (relation *)(uintptr_t)r; /* the count is not part of the value */
+  relation *counted = (relation *)r; /* the count is not part of the value */
   atomic_fetch_add_explicit(&counted->references, 1, memory_order_relaxed);
   return counted;
 }
 
 void relation_release(const relation *r) {
-  relation *counted = (relation *)(uintptr_t)r;
+  relation *counted = (relation *)r;
   if (r == NULL || atomic_fetch_sub_explicit(&counted->references, 1, memory_order_acq_rel) > 1) {
     return;
   }

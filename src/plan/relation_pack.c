@@ -30,7 +30,7 @@ static hf_status encode(packer *p, const relation *r, Spark__Connect__Relation *
 
 /* protobuf-c's structs are not const; it reads them only. */
 static char *text_of(const char *text) {
-  return (char *)(uintptr_t)text;
+  return (char *)text;
 }
 
 /* ------------------------------------------------------------------- reads */
@@ -45,7 +45,7 @@ static char *option_text(packer *p, const char *value_sql) {
 
 static hf_status encode_options(packer *p, const source_request *from, Spark__Connect__Read__DataSource *to) {
   Spark__Connect__Read__Option *options = arena_array(p->arena, from->n_options + 1, sizeof *options);
-  to->options = arena_array(p->arena, from->n_options + 1, sizeof *to->options);
+  to->options = arena_array(p->arena, from->n_options + 1, sizeof(void *));
   if (options == NULL || to->options == NULL) {
     return out_of_memory(p);
   }

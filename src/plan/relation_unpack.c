@@ -126,7 +126,7 @@ static hf_status decode_text(unpacker *u, const Spark__Connect__SQL *from, const
 static hf_status decode_with(unpacker *u, const Spark__Connect__WithRelations *from, relation **out) {
   size_t n = 0;
   const char **aliases = arena_array(u->arena, from->n_references + 1, sizeof *aliases);
-  relation **relations = arena_array(u->arena, from->n_references + 1, sizeof *relations);
+  relation **relations = arena_array(u->arena, from->n_references + 1, sizeof(void *));
   hf_status status = HF_OK;
   if (aliases == NULL || relations == NULL) {
     return out_of_memory(u);
