@@ -209,11 +209,17 @@ static hf_status put_alias(lowering *l, piece_list *list, const char *alias) {
   return status;
 }
 
+static bool is_blank(char c) {
+  return c == ' ' || c == '\n';
+}
+
 /* What stands at a spot: an input, or the name of a use in the chain. */
-static hf_status put_spot(lowering *l, piece_list *list, const sql_spot *spot) {
+static hf_status put_spot(lowering *l, piece_list *list, const relation *in, const sql_spot *spot) {
   held_info info = {0};
   const relation *r = spot->bound == NULL ? NULL : lower_skip_inline(l, spot->bound, &info);
-  HF_TRY(put_own(l, list, spot->is_query ? " FROM " : " "));
+  bool is_apart = spot->offset == 0 || is_blank(in->view.text[spot->offset - 1]);
+  HF_TRY(put_own(l, list, is_apart ? "" : " "));
+  HF_TRY(put_own(l, list, spot->is_query ? "FROM " : ""));
   if (r != NULL && r->view.kind == RELATION_SQL) {
     const char *name = NULL;
     HF_TRY(put_use(l, r, spot->name, &name));
@@ -229,7 +235,8 @@ static hf_status put_spot(lowering *l, piece_list *list, const sql_spot *spot) {
   if (spot->alias != NULL) {
     HF_TRY(put_alias(l, list, spot->alias));
   }
-  return put_own(l, list, " ");
+  char next = in->view.text[spot->offset + spot->length];
+  return put_own(l, list, is_blank(next) || next == '\0' || strchr("),;", next) != NULL ? "" : " ");
 }
 
 /* The text of an SQL relation from an offset on, with its spots replaced. */
@@ -243,7 +250,7 @@ static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_
   for (size_t i = 0; i < r->view.n_spots; i++) {
     const sql_spot *spot = &r->view.spots[i];
     HF_TRY(put_text(l, list, text + at, spot->offset - at, has_origin ? (int64_t)at : -1));
-    HF_TRY(put_spot(l, list, spot));
+    HF_TRY(put_spot(l, list, r, spot));
     at = spot->offset + spot->length;
   }
   return put_text(l, list, text + at, end - at, has_origin ? (int64_t)at : -1);
@@ -275,7 +282,7 @@ static hf_status put_root(lowering *l, piece_list *list, piece_list *tail, const
   HF_TRY(put_own(l, list, is_wrapped ? "SELECT * FROM (" : ""));
   HF_TRY(put_text(l, list, r->view.text, place, 0));
   if (l->n_uses > 0) {
-    HF_TRY(put_own(l, list, has_with ? " " : " WITH "));
+    HF_TRY(put_own(l, list, has_with ? " " : "WITH "));
     HF_TRY(put_list(l, list, &l->chain));
     HF_TRY(put_own(l, list, has_with ? ", " : " "));
   }

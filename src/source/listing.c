@@ -6,8 +6,10 @@
  */
 #include "source/listing.h"
 
+#include "base/nearest.h"
 #include "source/glob.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -15,6 +17,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Names of a directory that are compared with one that is not there. */
+enum { MOST_LOOKED_AT = 2000 };
 
 typedef struct lister {
   const source_catalog_options *options;
@@ -111,9 +116,37 @@ static hf_status resolve(const lister *l, const char *path, const char **out, bo
 
 /* ------------------------------------------------------------------ adding */
 
-static hf_status not_found(const lister *l, const char *written, bool is_pattern) {
+/* Puts a file of a like name in the same, allowed, directory into the hint. */
+static void suggest_file(const lister *l, const char *path) {
+  const char *slash = strrchr(path, '/');
+  const char *directory = slash == NULL ? "." : arena_strndup(l->arena, path, (size_t)(slash + 1 - path));
+  DIR *open = directory == NULL ? NULL : opendir(directory);
+  if (open == NULL) {
+    return;
+  }
+  nearest near = nearest_to(slash == NULL ? path : slash + 1);
+  size_t looked = 0;
+  for (struct dirent *entry = readdir(open); entry != NULL && looked < MOST_LOOKED_AT;
+       entry = readdir(open)) {
+    nearest_offer(&near, entry->d_name);
+    if (near.best == entry->d_name) { /* readdir takes it back */
+      near.best = arena_strdup(l->arena, near.best);
+    }
+    looked++;
+  }
+  if (near.best != NULL) {
+    error_hint(l->error, "did you mean %s?", near.best);
+  }
+  closedir(open);
+}
+
+static hf_status not_found(const lister *l, const char *path, const char *written) {
+  bool is_pattern = glob_is_pattern(written);
   error_set(l->error, HF_E_FILE_NOT_FOUND,
             is_pattern ? "no file matches the pattern: %s" : "there is no such file: %s", written);
+  if (!is_pattern) {
+    suggest_file(l, path);
+  }
   return HF_E_FILE_NOT_FOUND;
 }
 
@@ -130,7 +163,7 @@ static hf_status add_file(lister *l, const char *path, const char *written) {
     if (cause == EACCES || cause == ELOOP || cause == ENAMETOOLONG) {
       return error_set_errno(l->error, cause, HF_E_FILE_NOT_FOUND, "a file cannot be reached: %s", written);
     }
-    return not_found(l, written, false);
+    return not_found(l, path, written);
   }
   HF_TRY(path_list_add(&l->resolved, resolved, l->error));
   return path_list_add(&l->written, path, l->error);
@@ -160,7 +193,7 @@ static hf_status add_pattern(lister *l, const char *pattern, const char *written
   if (status == HF_OK && found.count == 0) {
     /* DuckDB's last resort: a file whose name looks like a pattern. */
     struct stat entry;
-    status = stat(pattern, &entry) == 0 ? add_file(l, pattern, written) : not_found(l, written, true);
+    status = stat(pattern, &entry) == 0 ? add_file(l, pattern, written) : not_found(l, pattern, written);
   }
   for (size_t i = 0; status == HF_OK && i < found.count; i++) {
     status = add_file(l, found.paths[i], found.paths[i]);

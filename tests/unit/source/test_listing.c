@@ -154,6 +154,7 @@ static void path_refused_or_missing_says_so(void **state) {
       {"@/in/*/../../out/*.csv", HF_E_INVALID_ARGUMENT, NULL},
       {"@/in/**/**/a.csv", HF_E_INVALID_ARGUMENT, NULL},
       {"@/in/missing.csv", HF_E_FILE_NOT_FOUND, NULL},
+      {"@/in/good_lnik.csv", HF_E_FILE_NOT_FOUND, "did you mean good_link.csv?"},
       {"@/in/no/such/a.csv", HF_E_FILE_NOT_FOUND, NULL},
       {"@/in/a.csv/b.csv", HF_E_FILE_NOT_FOUND, NULL},
       {"@/in/z*.csv", HF_E_FILE_NOT_FOUND, NULL},
