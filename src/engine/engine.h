@@ -167,7 +167,12 @@ void engine_progress(engine *e, double *fraction, uint64_t *rows);
  */
 typedef bool (*text_batch_fn)(void *context, const char *const *const *cells, const uint32_t *const *lengths,
                               size_t n_rows);
-hf_status engine_render(engine *e, const char *sql, const engine_input *inputs, size_t n_inputs,
-                        text_batch_fn row_batch, void *context, hf_error *error);
+typedef struct engine_shown {
+  const char *sql;
+  const engine_input *inputs;
+  size_t n_inputs;
+} engine_shown;
+hf_status engine_render(engine *e, const engine_shown *shown, text_batch_fn row_batch, void *context,
+                        hf_error *error);
 
 #endif

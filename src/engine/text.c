@@ -256,14 +256,14 @@ static hf_status render(engine *e, const char *sql, rendering *r, hf_error *erro
   return status;
 }
 
-hf_status engine_render(engine *e, const char *sql, const engine_input *inputs, size_t n_inputs,
-                        text_batch_fn row_batch, void *context, hf_error *error) {
+hf_status engine_render(engine *e, const engine_shown *shown, text_batch_fn row_batch, void *context,
+                        hf_error *error) {
   rendering r = {.batch = row_batch, .context = context};
   engine_run run;
-  hf_status status = run_open(&run, e, inputs, n_inputs, error);
+  hf_status status = run_open(&run, e, shown->inputs, shown->n_inputs, error);
   if (status == HF_OK) {
     hf_error found = {0};
-    status = run_conclude(&run, render(e, sql, &r, &found), &found, error);
+    status = run_conclude(&run, render(e, shown->sql, &r, &found), &found, error);
   }
   run_close(&run);
   return status;

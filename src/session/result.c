@@ -178,9 +178,10 @@ static hf_status show(void *context, engine *planner, hf_error *error) {
                         .columns = block_input_columns(blocks),
                         .block_schema = block_input_arrow_schema(blocks),
                         .rows = block_input_rows(blocks)};
-  hf_status status = sql.failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to show a result")
-                                : engine_render(planner, buf_cstr(&sql), &input, 1, call->sink->rows,
-                                                call->sink->context, error);
+  engine_shown shown = {.sql = buf_cstr(&sql), .inputs = &input, .n_inputs = 1};
+  hf_status status = sql.failed
+                         ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to show a result")
+                         : engine_render(planner, &shown, call->sink->rows, call->sink->context, error);
   buf_reset(&sql);
   block_input_free(blocks);
   return status;

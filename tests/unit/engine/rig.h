@@ -111,7 +111,7 @@ static inline char *rig_render(engine *e, const char *sql, size_t n_columns, con
     size_t n_columns;
     buf text;
   } out = {.n_columns = n_columns};
-  assert_ok(engine_render(e, sql, inputs, n_inputs, rig_append, &out, ok_error));
+  assert_ok(engine_render(e, &(engine_shown){sql, inputs, n_inputs}, rig_append, &out, ok_error));
   buf_text(&out.text, "");
   return out.text.data == NULL ? strdup("") : buf_take(&out.text);
 }

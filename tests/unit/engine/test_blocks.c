@@ -81,7 +81,7 @@ static void blocks_of_several_inputs_are_told_apart(void **state) {
 
 static hf_status fails(case_state *c, const char *sql, hf_error *error) {
   bool ignored = false;
-  return engine_render(c->rig.slot, sql, &c->input, 1, NULL, &ignored, error);
+  return engine_render(c->rig.slot, &(engine_shown){sql, &c->input, 1}, NULL, &ignored, error);
 }
 
 static void blocks_of_an_unknown_id_are_refused(void **state) {

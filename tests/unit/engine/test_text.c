@@ -104,8 +104,8 @@ static bool count_rows(void *context, const char *const *const *cells, const uin
 static void rows_rendered_come_with_lengths(void **state) {
   rig *r = *state;
   counted c = {.stop_at = SIZE_MAX};
-  assert_ok(engine_render(r->slot, "SELECT 'a' || chr(0) || 'b' FROM range(10000)", NULL, 0, count_rows, &c,
-                          ok_error));
+  assert_ok(engine_render(r->slot, &(engine_shown){.sql = "SELECT 'a' || chr(0) || 'b' FROM range(10000)"},
+                          count_rows, &c, ok_error));
   assert_int_equal(c.rows, 10000);
   assert_int_equal(c.zero_bytes, 10000);
   assert_true(c.batches > 1);
@@ -114,8 +114,8 @@ static void rows_rendered_come_with_lengths(void **state) {
 static void rendering_stops_when_told_to(void **state) {
   rig *r = *state;
   counted c = {.stop_at = 5000};
-  assert_ok(
-      engine_render(r->slot, "SELECT range FROM range(1000000000000)", NULL, 0, count_rows, &c, ok_error));
+  assert_ok(engine_render(r->slot, &(engine_shown){.sql = "SELECT range FROM range(1000000000000)"},
+                          count_rows, &c, ok_error));
   assert_true(c.rows >= 5000 && c.rows < 100000);
   char *text = rig_render(r->slot, "SELECT 1", 1, NULL, 0);
   assert_string_equal(text, "1\n");
@@ -128,8 +128,11 @@ static void rendering_of_rows_that_fail_gives_the_error(void **state) {
   hf_error error = {0};
   assert_int_equal(
       engine_render(
-          r->slot, "SELECT CAST(CASE WHEN range = 90000 THEN 'x' ELSE '1' END AS INTEGER) FROM range(100000)",
-          NULL, 0, count_rows, &c, &error),
+          r->slot,
+          &(engine_shown){
+              .sql =
+                  "SELECT CAST(CASE WHEN range = 90000 THEN 'x' ELSE '1' END AS INTEGER) FROM range(100000)"},
+          count_rows, &c, &error),
       HF_E_CAST);
   assert_int_equal(error.position, 7);
   hf_error_reset(&error);
