@@ -148,7 +148,8 @@ void error_wrap(hf_error *error, const char *format, ...) {
   char *prefix = text_format(format, args);
   va_end(args);
   char *message = NULL;
-  if (prefix != NULL && asprintf(&message, "%s: %s", prefix, error->message == NULL ? "" : error->message) >= 0) {
+  if (prefix != NULL &&
+      asprintf(&message, "%s: %s", prefix, error->message == NULL ? "" : error->message) >= 0) {
     free(error->message);
     error->message = message;
   }

@@ -17,19 +17,20 @@
 #endif
 
 /* Returns from the calling function when `expr` is not HF_OK. */
-#define HF_TRY(expr)                          \
-  do {                                        \
-    hf_status hf_try_status = (expr);         \
-    if (hf_try_status != HF_OK) {             \
-      return hf_try_status;                   \
-    }                                         \
+#define HF_TRY(expr)                  \
+  do {                                \
+    hf_status hf_try_status = (expr); \
+    if (hf_try_status != HF_OK) {     \
+      return hf_try_status;           \
+    }                                 \
   } while (0)
 
 /* Sets code, class, SQL state, message and the row's remedy as hint; returns `code`. `error` may be NULL. */
 hf_status error_set(hf_error *error, hf_status code, const char *format, ...) HF_PRINTF(3, 4);
 
 /* As error_set, for an errno value: ENOSPC and EDQUOT become DISK_FULL, ENOMEM OUT_OF_MEMORY, ENOENT `absent`, else IO. */
-hf_status error_set_errno(hf_error *error, int error_number, hf_status absent, const char *format, ...) HF_PRINTF(4, 5);
+hf_status error_set_errno(hf_error *error, int error_number, hf_status absent, const char *format, ...)
+    HF_PRINTF(4, 5);
 
 /* Replaces the hint. */
 void error_hint(hf_error *error, const char *format, ...) HF_PRINTF(2, 3);

@@ -69,7 +69,8 @@ hf_status file_write_all(int fd, const void *bytes, size_t length, const char *p
   return HF_OK;
 }
 
-static hf_status write_new(const char *path, const void *bytes, size_t length, bool durable, hf_error *error) {
+static hf_status write_new(const char *path, const void *bytes, size_t length, bool durable,
+                           hf_error *error) {
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) {
     return error_set_errno(error, errno, HF_E_IO, "cannot create %s", path);
@@ -84,7 +85,8 @@ static hf_status write_new(const char *path, const void *bytes, size_t length, b
   return status;
 }
 
-hf_status file_write_whole(const char *path, const void *bytes, size_t length, bool durable, hf_error *error) {
+hf_status file_write_whole(const char *path, const void *bytes, size_t length, bool durable,
+                           hf_error *error) {
   char *temporary = NULL;
   if (asprintf(&temporary, "%s.tmp", path) < 0) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a path");
@@ -100,7 +102,8 @@ hf_status file_write_whole(const char *path, const void *bytes, size_t length, b
   return status;
 }
 
-static hf_status read_open(int fd, const char *path, size_t most_bytes, char **out, size_t *length, hf_error *error) {
+static hf_status read_open(int fd, const char *path, size_t most_bytes, char **out, size_t *length,
+                           hf_error *error) {
   struct stat info;
   if (fstat(fd, &info) != 0) {
     return error_set_errno(error, errno, HF_E_IO, "cannot read %s", path);

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <time.h>
 
-hf_status thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *context, const char *name,
-                       hf_error *error) {
+hf_status thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *context,
+                       const char *name, hf_error *error) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   if (stack_bytes > 0) {
@@ -96,6 +96,7 @@ bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadl
     pthread_cond_wait(cond, lock);
     return true;
   }
-  struct timespec until = {.tv_sec = (time_t)(deadline_us / 1000000u), .tv_nsec = (long)(deadline_us % 1000000u) * 1000};
+  struct timespec until = {.tv_sec = (time_t)(deadline_us / 1000000u),
+                           .tv_nsec = (long)(deadline_us % 1000000u) * 1000};
   return pthread_cond_timedwait(cond, lock, &until) != ETIMEDOUT;
 }

@@ -15,8 +15,8 @@
 #define THREAD_PLANNING_STACK_BYTES ((size_t)64 << 20)
 
 /* Starts a thread; stack_bytes 0 means the default. Errors: HF_E_OUT_OF_MEMORY. */
-hf_status thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *context, const char *name,
-                       hf_error *error);
+hf_status thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *context,
+                       const char *name, hf_error *error);
 
 /* An event in a queue: embed as the first member. */
 typedef struct queue_item {
