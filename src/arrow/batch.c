@@ -126,7 +126,7 @@ static void node_clear(batch_builder *b, builder_node *node, bool keep_memory) {
   node->rows = 0;
   node->null_count = 0;
   growing *buffers[] = {&node->validity, &node->data, &node->values};
-  for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
+  for (size_t i = 0; i < sizeof buffers / sizeof(growing *); i++) {
     if (keep_memory) {
       buffers[i]->length = 0;
     } else {
@@ -369,7 +369,7 @@ hf_status gather_offsets(gather *g, builder_node *node, uint64_t count, uint64_t
   size_t width = node->layout->width;
   if (width == 4 && (start > INT32_MAX || more > INT32_MAX - start)) {
     return error_set(g->error, HF_E_LIMIT, "a column passes 2 GiB in one batch: %llu bytes or elements",
-                     (unsigned long long)(start + more));
+                     (unsigned long long)start);
   }
   uint8_t *at = gather_reserve(g, &node->data, (count + 1) * width);
   if (at == NULL) {

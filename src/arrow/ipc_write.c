@@ -124,7 +124,7 @@ static void add_node(message *m, const builder_node *node) {
 static hf_status message_init(message *m, const batch_builder *b, hf_error *error) {
   *m = (message){0};
   count_parts(&b->root, m);
-  m->nodes = mem_zalloc(m->n_nodes, sizeof *m->nodes);
+  m->nodes = mem_zalloc(m->n_nodes, sizeof(builder_node *));
   m->buffers = mem_zalloc(m->n_buffers + 1, sizeof *m->buffers);
   m->parts = mem_zalloc(m->n_buffers + 1, sizeof *m->parts);
   if (m->nodes == NULL || m->buffers == NULL || m->parts == NULL) {
@@ -257,7 +257,7 @@ static hf_status send_message(const message *m, const buf *header, const ipc_tar
     observe(to, m->parts[i], m->buffers[i].iov_base, length);
     pieces[count++] = m->buffers[i];
     if (padding > 0) {
-      pieces[count++] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding};
+      pieces[count++] = (struct iovec){.iov_base = (void *)zeros, .iov_len = padding};
     }
   }
   return send_pieces(to, pieces, count, error);

@@ -44,7 +44,7 @@ static hf_status node_init(arena *a, const layout *l, slice_node *node, hf_error
     return HF_OK;
   }
   node->children = arena_array(a, l->n_children, sizeof *node->children);
-  node->child_arrays = arena_array(a, l->n_children, sizeof *node->child_arrays);
+  node->child_arrays = arena_array(a, l->n_children, sizeof(struct ArrowArray *));
   if (node->children == NULL || node->child_arrays == NULL) {
     return no_memory(error);
   }
@@ -58,7 +58,7 @@ static hf_status node_init(arena *a, const layout *l, slice_node *node, hf_error
 static hf_status columns_init(slicer *s, const size_t *columns, size_t n_columns, hf_error *error) {
   s->n_columns = columns == NULL ? s->layout.n_children : n_columns;
   s->columns = arena_array(s->memory, s->n_columns, sizeof *s->columns);
-  s->column_arrays = arena_array(s->memory, s->n_columns, sizeof *s->column_arrays);
+  s->column_arrays = arena_array(s->memory, s->n_columns, sizeof(struct ArrowArray *));
   if (s->columns == NULL || s->column_arrays == NULL) {
     return no_memory(error);
   }

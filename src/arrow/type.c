@@ -151,7 +151,7 @@ static bool copy_names(const data_type *from, arena *a, data_type *to) {
 
 const data_type *data_type_copy(const data_type *type, arena *a) {
   data_type *copy = arena_alloc(a, sizeof *copy);
-  const data_type **children = arena_array(a, type->n_children, sizeof *children);
+  const data_type **children = arena_array(a, type->n_children, sizeof(data_type *));
   if (copy == NULL || children == NULL) {
     return NULL;
   }

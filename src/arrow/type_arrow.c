@@ -122,7 +122,7 @@ static hf_status read_type(const struct ArrowSchema *field, arena *a, data_type 
 static hf_status read_children(const struct ArrowSchema *field, arena *a, data_type *out, hf_error *error) {
   size_t n = (size_t)field->n_children;
   data_type *types = arena_array(a, n, sizeof *types);
-  const data_type **children = arena_array(a, n, sizeof *children);
+  const data_type **children = arena_array(a, n, sizeof(data_type *));
   const char **names = arena_array(a, n, sizeof *names);
   if (types == NULL || children == NULL || names == NULL) {
     return no_memory(error);
@@ -198,7 +198,7 @@ hf_status data_type_from_arrow(const struct ArrowSchema *field, arena *a, const 
                                hf_error *error) {
   /* A root of this one column: the reader of layouts refuses what blocks cannot hold, and bounds depth and counts. */
   struct ArrowSchema *children[1];
-  memcpy(children, &field, sizeof field);
+  memcpy(children, &field, sizeof(struct ArrowSchema *));
   struct ArrowSchema root = {.format = "+s", .n_children = 1, .children = children};
   arena *memory = arena_new();
   data_type *type = arena_alloc(a, sizeof *type);

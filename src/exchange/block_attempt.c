@@ -38,7 +38,7 @@ void mapping_release(void *m) {
     return;
   }
   if (file->bytes != NULL) {
-    munmap((void *)(uintptr_t)file->bytes, file->length);
+    munmap((void *)file->bytes, file->length);
   }
   mem_free(file);
 }
@@ -134,7 +134,7 @@ static hf_status attempt_load(block_attempt *attempt, hf_error *error) {
   }
   block_index *index = &attempt->index;
   HF_TRY(block_index_load(attempt->dir, attempt->memory, index, error));
-  attempt->files = arena_array(attempt->memory, index->n_files, sizeof *attempt->files);
+  attempt->files = arena_array(attempt->memory, index->n_files, sizeof(mapping *));
   size_t n_parts = index->n_blocks * (index->columns.n_columns + 1); /* as many checksums are there already */
   attempt->is_verified = arena_array(attempt->memory, n_parts, sizeof *attempt->is_verified);
   if (attempt->files == NULL || attempt->is_verified == NULL) {

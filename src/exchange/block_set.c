@@ -48,7 +48,7 @@ static hf_status take_schema(block_set *set, const block_attempt *attempt, hf_er
 static hf_status open_attempts(block_set *set, const block_location *locations, size_t n_locations,
                                block_keeper *keeper, hf_error *error) {
   size_t n_blocks = 0;
-  set->attempts = arena_array(set->memory, n_locations, sizeof *set->attempts);
+  set->attempts = arena_array(set->memory, n_locations, sizeof(block_attempt *));
   if (set->attempts == NULL) {
     return no_memory(error);
   }

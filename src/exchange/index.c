@@ -193,7 +193,7 @@ static hf_status take_type(reader *r, unsigned depth, data_type *out);
 static hf_status take_children(reader *r, unsigned depth, data_type *out) {
   HF_TRY(take_count(r, LEAST_TYPE_BYTES, &out->n_children));
   data_type *types = arena_array(r->memory, out->n_children, sizeof *types);
-  const data_type **children = arena_array(r->memory, out->n_children, sizeof *children);
+  const data_type **children = arena_array(r->memory, out->n_children, sizeof(data_type *));
   if (types == NULL || children == NULL) {
     return no_memory(r);
   }

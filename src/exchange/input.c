@@ -54,7 +54,7 @@ static const data_type *type_in_blocks(const data_type *type, arena *a) {
     return type;
   }
   data_type *copy = arena_alloc(a, sizeof *copy);
-  const data_type **children = arena_array(a, type->n_children, sizeof *children);
+  const data_type **children = arena_array(a, type->n_children, sizeof(data_type *));
   if (copy == NULL || children == NULL) {
     return NULL;
   }

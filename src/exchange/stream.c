@@ -56,11 +56,11 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) 
 
 /* Gives the pages of a block back, but for those it shares with its neighbours. */
 static void forget_pages(const set_block *b) {
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  uintptr_t start = (uintptr_t)(b->file->bytes + b->offset) / page * page;
-  uintptr_t end = (uintptr_t)(b->file->bytes + b->offset + b->bytes) / page * page;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE); /* a mapping starts at one */
+  size_t start = b->offset / page * page;
+  size_t end = (b->offset + b->bytes) / page * page;
   if (end > start) {
-    madvise((void *)start, end - start, MADV_DONTNEED);
+    madvise((void *)(b->file->bytes + start), end - start, MADV_DONTNEED);
   }
 }
 
