@@ -89,7 +89,7 @@ int api_case_close(void **state) {
 
 typedef struct text {
   char *data;
-  size_t length;
+  size_t length, capacity;
 } text;
 
 static void text_add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -100,8 +100,11 @@ static void text_add(text *t, const char *format, ...) {
   int length = vasprintf(&piece, format, args);
   va_end(args);
   assert_true(length >= 0);
-  t->data = realloc(t->data, t->length + (size_t)length + 1);
-  assert_non_null(t->data);
+  if (t->length + (size_t)length + 1 > t->capacity) {
+    t->capacity = t->capacity * 2 + (size_t)length + 1;
+    t->data = realloc(t->data, t->capacity);
+    assert_non_null(t->data);
+  }
   memcpy(t->data + t->length, piece, (size_t)length + 1);
   t->length += (size_t)length;
   free(piece);
