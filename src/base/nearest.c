@@ -47,6 +47,14 @@ static size_t edit_distance(const char *a, const char *b) {
   return last[m];
 }
 
+static size_t common_beginning(const char *a, const char *b) {
+  size_t n = 0;
+  while (a[n] != '\0' && lower(a[n]) == lower(b[n])) {
+    n++;
+  }
+  return n;
+}
+
 nearest nearest_to(const char *wanted) {
   return (nearest){.wanted = wanted, .best = NULL, .distance = 0};
 }
@@ -57,7 +65,10 @@ void nearest_offer(nearest *n, const char *name) {
       length >= SHORTEST_BEGINNING && strncasecmp(n->wanted, name, length) == 0 && name[length] != '\0';
   size_t distance = is_beginning ? 1 : edit_distance(n->wanted, name);
   size_t most = length < 4 ? 1 : length / 3;
-  if (distance > most || (n->best != NULL && distance >= n->distance)) {
+  bool is_better =
+      n->best == NULL || distance < n->distance ||
+      (distance == n->distance && common_beginning(n->wanted, name) > common_beginning(n->wanted, n->best));
+  if (distance > most || !is_better) {
     return;
   }
   n->best = name;
