@@ -120,7 +120,7 @@ hf_status source_option_check(source_format format, const char *name, hf_error *
   if (near.best != NULL) {
     error_hint(error, "did you mean %s?", near.best);
   } else {
-    error_hint(error, "docs/sql.md lists the options of each reader");
+    error_hint(error, "options are those of the DuckDB reader, but for those that write tables or name keys");
   }
   return HF_E_INVALID_ARGUMENT;
 }
