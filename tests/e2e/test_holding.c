@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,6 +310,72 @@ static void held_answers_after_another_query_failed(void **state) {
   hf_df_free(query);
 }
 
+/* -------------------------------------------------------------------- damage */
+
+typedef enum damage { CUT, ALTER, REMOVE } damage;
+
+static damage wanted;
+
+/* Of each block file: cuts it in half, changes a byte in its middle, or removes it. A result that was let go may
+ * disappear meanwhile. */
+static int damage_entry(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+  (void)walk;
+  size_t length = strlen(path);
+  if (kind != FTW_F || length < 6 || strcmp(path + length - 6, ".arrow") != 0 || info->st_size == 0) {
+    return 0;
+  }
+  if (wanted == CUT) {
+    return truncate(path, info->st_size / 2) == 0 || errno == ENOENT ? 0 : -1;
+  }
+  if (wanted == REMOVE) {
+    return unlink(path) == 0 || errno == ENOENT ? 0 : -1;
+  }
+  FILE *file = fopen(path, "r+");
+  if (file == NULL) {
+    return errno == ENOENT ? 0 : -1;
+  }
+  assert_int_equal(fseek(file, info->st_size / 2, SEEK_SET), 0);
+  int byte = fgetc(file);
+  assert_int_equal(fseek(file, info->st_size / 2, SEEK_SET), 0);
+  assert_int_not_equal(fputc(byte ^ 0xff, file), EOF);
+  return fclose(file);
+}
+
+static void damaged_hold_is_computed_anew(api_case *c, damage what) {
+  hf_df *query = api_sql(c, "SELECT i, 'row ' || i AS t FROM range(20000) t(i)");
+  hf_df *held = api_cache(c, query);
+  char *plain = api_rows(c, query, NULL);
+  free(api_rows(c, held, NULL));
+  wanted = what;
+  assert_int_equal(nftw(c->work_dir, damage_entry, 16, FTW_PHYS), 0);
+  hf_profile profile;
+  char *rows = api_rows(c, held, &profile);
+  assert_true(strcmp(rows, plain) == 0);
+  assert_int_equal(profile.held_fills, 1);
+  free(rows);
+  rows = api_rows(c, held, &profile);
+  assert_true(strcmp(rows, plain) == 0);
+  assert_int_equal(profile.held_hits, 1);
+  assert_int_equal(profile.held_fills, 0);
+  assert_int_equal(api_storage(c, held).generation, 2);
+  free(rows);
+  free(plain);
+  hf_df_free(held);
+  hf_df_free(query);
+}
+
+static void hold_whose_block_was_cut_is_computed_anew(void **state) {
+  damaged_hold_is_computed_anew(*state, CUT);
+}
+
+static void hold_whose_block_was_altered_is_computed_anew(void **state) {
+  damaged_hold_is_computed_anew(*state, ALTER);
+}
+
+static void hold_whose_block_was_removed_is_computed_anew(void **state) {
+  damaged_hold_is_computed_anew(*state, REMOVE);
+}
+
 /* ------------------------------------------------------------------- threads */
 
 typedef struct actor {
@@ -370,6 +438,9 @@ int main(void) {
       CASE(storage_of_a_plain_df_is_not_declared),
       CASE(fill_that_fails_leaves_no_entry_and_no_files),
       CASE(held_answers_after_another_query_failed),
+      CASE(hold_whose_block_was_cut_is_computed_anew),
+      CASE(hold_whose_block_was_altered_is_computed_anew),
+      CASE(hold_whose_block_was_removed_is_computed_anew),
       CASE(two_threads_on_one_hold_fill_once_and_see_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
