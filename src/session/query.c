@@ -56,7 +56,8 @@ static const char *input_name_at(void *context, size_t i) {
 }
 
 hf_status query_over(session *s, const char *sql, const relation *input, relation **out, hf_error *error) {
-  parse_call call = {.sql = sql, .names = {input_lookup, input_name_at, &input}};
+  parse_call call = {.sql = sql,
+                     .names = {.lookup = input_lookup, .name_at = input_name_at, .context = &input}};
   HF_TRY(session_with_planner(s, parse, &call, error));
   *out = call.parsed;
   return HF_OK;
