@@ -2,28 +2,15 @@
 /* Composing a task's SQL. */
 #include "task_sql.h"
 
+#include "plan/lower.h"
 #include "source/source.h"
 
-/* c<i>, cast where it crossed as something else: an ENUM comes back as VARCHAR. */
-static void column_append(const column *c, size_t i, buf *out) {
-  if (data_type_contains(c->type, TYPE_ENUM)) {
-    buf_printf(out, "CAST(c%zu AS ", i);
-    data_type_to_sql(c->type, out);
-    buf_char(out, ')');
-  } else {
-    buf_printf(out, "c%zu", i);
-  }
-  buf_text(out, " AS ");
-  buf_sql_name(out, c->name);
-}
+#include <stdio.h>
 
 static void blocks_append(const schema *columns, size_t input, buf *out) {
-  buf_text(out, columns->n_columns == 0 ? "(FROM" : "(SELECT ");
-  for (size_t i = 0; i < columns->n_columns; i++) {
-    buf_text(out, i == 0 ? "" : ", ");
-    column_append(&columns->columns[i], i, out);
-  }
-  buf_printf(out, "%s hf_blocks('%zu'))", columns->n_columns == 0 ? "" : " FROM", input);
+  char call[40];
+  snprintf(call, sizeof call, "hf_blocks('%zu')", input);
+  lower_scan_sql(columns, call, true, out);
 }
 
 static void nothing_append(const schema *columns, buf *out) {
@@ -31,8 +18,13 @@ static void nothing_append(const schema *columns, buf *out) {
   for (size_t i = 0; i < columns->n_columns; i++) {
     buf_text(out, i == 0 ? "CAST(NULL AS " : ", CAST(NULL AS ");
     data_type_to_sql(columns->columns[i].type, out);
-    buf_text(out, ") AS ");
-    buf_sql_name(out, columns->columns[i].name);
+    buf_char(out, ')');
+    if (columns->columns[i].name[0] != '\0') { /* DuckDB takes no empty alias */
+      buf_text(out, " AS ");
+      buf_sql_name(out, columns->columns[i].name);
+    } else {
+      buf_printf(out, " AS c%zu", i);
+    }
   }
   buf_text(out, " WHERE false)");
 }

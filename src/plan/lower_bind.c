@@ -26,6 +26,8 @@ void lower_scan_sql(const schema *columns, const char *call, bool cast_enums, bu
     if (c->name[0] != '\0') {
       buf_text(out, " AS ");
       buf_sql_name(out, c->name);
+    } else {
+      buf_printf(out, " AS c%zu", i); /* DuckDB takes no empty alias */
     }
   }
   buf_printf(out, " FROM %s)", call);

@@ -26,60 +26,6 @@ static hf_status find_format(const char *name, source_format *out, hf_error *err
   return HF_E_INVALID_ARGUMENT;
 }
 
-/* ------------------------------------------------------------------ options */
-
-static bool is_bool_or_number(const char *text) {
-  if (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0) {
-    return true;
-  }
-  size_t sign = text[0] == '-';
-  size_t digits = strspn(text + sign, "0123456789");
-  size_t point = text[sign + digits] == '.';
-  size_t fraction = point ? strspn(text + sign + digits + 1, "0123456789") : 0;
-  return digits > 0 && text[sign + digits + point + fraction] == '\0';
-}
-
-/*
- * Tells whether the text is a list or struct of constants: brackets, braces, quoted texts, numbers, names and ":,"
- * only. Without parentheses and operators there is nothing to call and nothing to compute.
- */
-static bool is_list_or_struct(const char *text) {
-  size_t depth = 0;
-  if (text[0] != '[' && text[0] != '{') {
-    return false;
-  }
-  for (const char *at = text; *at != '\0'; at++) {
-    if (*at == '\'' || *at == '"') {
-      at = strchr(at + 1, *at);
-      if (at == NULL) {
-        return false;
-      }
-    } else if (strchr("[{", *at) != NULL) {
-      depth++;
-    } else if (strchr("]}", *at) != NULL) {
-      depth--;
-      if (depth == 0) {
-        return at[1 + strspn(at + 1, " ")] == '\0';
-      }
-    } else if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:, ", *at) == NULL) {
-      return false;
-    }
-  }
-  return false;
-}
-
-/* The value as SQL text, in `a`; NULL for lack of memory. */
-static const char *value_sql(const char *value, arena *a) {
-  if (is_bool_or_number(value) || is_list_or_struct(value)) {
-    return arena_strdup(a, value);
-  }
-  buf quoted = {0};
-  buf_sql_string(&quoted, value);
-  const char *text = quoted.failed ? NULL : arena_strdup(a, buf_cstr(&quoted));
-  buf_reset(&quoted);
-  return text;
-}
-
 static hf_status options_of(const session_files *files, source_format format, arena *a, source_option **out,
                             hf_error *error) {
   source_option *options = arena_array(a, files->n_options, sizeof *options);
@@ -88,12 +34,8 @@ static hf_status options_of(const session_files *files, source_format format, ar
     if (given->key == NULL || given->value == NULL) {
       return error_set(error, HF_E_INVALID_ARGUMENT, "a reader option needs a name and a value");
     }
-    HF_TRY(source_option_check(format, given->key, error));
     options[i].name = given->key;
-    options[i].value_sql = value_sql(given->value, a);
-    if (options[i].value_sql == NULL) {
-      options = NULL;
-    }
+    HF_TRY(source_option_from_text(format, given->key, given->value, a, &options[i].value_sql, error));
   }
   if (options == NULL && files->n_options > 0) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for reader options");

@@ -31,7 +31,7 @@ static void sql_of_blocks_names_columns_and_casts_enums(void **state) {
   stage_input input = {.kind = STAGE_INPUT_BLOCKS, .columns = {3, columns}};
   task_input given = {.n_blocks = 1, .blocks = &ref};
   assert_sql(&input, &given,
-             "(SELECT c0 AS \"a \"\"b\"\"\", CAST(c1 AS ENUM('x', 'it''s')) AS \"\", "
+             "(SELECT c0 AS \"a \"\"b\"\"\", CAST(c1 AS ENUM('x', 'it''s')) AS c1, "
              "CAST(c2 AS ENUM('x', 'it''s')[]) AS \"l\" FROM hf_blocks('0'))");
 }
 
