@@ -4,7 +4,7 @@
 #define HF_PLAN_RELATION_INTERNAL_H
 
 #include "plan/relation.h"
-#include "plan/token.h"
+#include "sql/token.h"
 
 #include <stdatomic.h>
 

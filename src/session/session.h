@@ -8,7 +8,7 @@
 
 #include "base/config.h"
 #include "plan/relation.h"
-#include "plan/statement.h"
+#include "sql/statement.h"
 #include "scheduler/scheduler.h"
 
 typedef struct session session;

@@ -4,7 +4,7 @@
  * tree or a refusal; a tree is SQL or a refusal. Build with clang
  * -fsanitize=fuzzer,address; seed with answers of real queries.
  */
-#include "plan/write.h"
+#include "sql/write.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #ifndef HF_TESTS_REWRITE_H
 #define HF_TESTS_REWRITE_H
 
-#include "plan/write.h"
+#include "sql/write.h"
 #include "support/oracle.h"
 
 typedef enum rewrite_outcome {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans as SELECTs: inputs, tables, files, table functions; and functions over the rows of a child. */
-#include "plan/write_internal.h"
+#include "sql/write_internal.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The statements that are refused, a row each, with what to do instead; and the
  * words that start an accepted one, for suggestions.
  */
-#include "plan/statement_internal.h"
+#include "sql/statement_internal.h"
 
 #include "base/nearest.h"
 

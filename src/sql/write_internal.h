@@ -3,7 +3,7 @@
 #ifndef HF_PLAN_WRITE_INTERNAL_H
 #define HF_PLAN_WRITE_INTERNAL_H
 
-#include "plan/write.h"
+#include "sql/write.h"
 
 /* Text with places for inputs. */
 typedef struct sql_text {

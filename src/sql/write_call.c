@@ -3,7 +3,7 @@
  * Functions, aggregates and windows as SQL. Operators are written as calls of
  * their names in quotes: "+"(a, b). Each call is cast to the plan's type.
  */
-#include "plan/write_internal.h"
+#include "sql/write_internal.h"
 
 #include <string.h>
 
@@ -320,15 +320,15 @@ hf_status write_aggregate(writer *w, const write_scope *scope, const tree_expres
 
 static const char *const window_sql[] = {
 #define TREE_WINDOW(id, json, sql) sql,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char bound_units[] = {
 #define TREE_BOUND(id, json, unit) unit,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const exclude_sql[] = {
 #define TREE_EXCLUDE(id, json, sql) sql,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 
 static hf_status write_window_call(writer *w, const write_scope *scope, const tree_expression *e) {

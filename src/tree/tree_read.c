@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of plan JSON, and the door. Joins: tree_read_join.c; GET: tree_read_get.c. */
-#include "plan/tree_internal.h"
+#include "tree/tree_internal.h"
 
 #include <string.h>
 
@@ -8,15 +8,15 @@
 
 static const char *const kind_names[] = {
 #define TREE_KIND(id, json) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const refusal_names[] = {
 #define TREE_REFUSAL(id, sentence) #id,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const refusal_sentences[] = {
 #define TREE_REFUSAL(id, sentence) sentence,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 
 const char *tree_kind_name(tree_kind kind) {

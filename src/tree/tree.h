@@ -19,7 +19,7 @@
 
 typedef enum tree_refusal_code {
 #define TREE_REFUSAL(id, sentence) TREE_REFUSED_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   TREE_REFUSAL_COUNT
 } tree_refusal_code;
 
@@ -58,37 +58,37 @@ struct tree_value {
 
 typedef enum tree_expression_kind {
 #define TREE_EXPRESSION_KIND(id, json) EXPRESSION_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   EXPRESSION_KIND_COUNT
 } tree_expression_kind;
 
 typedef enum tree_comparison {
 #define TREE_COMPARE(id, json, sql) COMPARE_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   COMPARE_COUNT
 } tree_comparison;
 
 typedef enum tree_operator {
 #define TREE_OPERATOR(id, json) OPERATOR_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   OPERATOR_COUNT
 } tree_operator;
 
 typedef enum tree_window_function {
 #define TREE_WINDOW(id, json, sql) WINDOW_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   WINDOW_FUNCTION_COUNT
 } tree_window_function;
 
 typedef enum tree_bound {
 #define TREE_BOUND(id, json, unit) BOUND_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   BOUND_COUNT
 } tree_bound;
 
 typedef enum tree_exclude {
 #define TREE_EXCLUDE(id, json, sql) EXCLUDE_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   EXCLUDE_COUNT
 } tree_exclude;
 
@@ -156,13 +156,13 @@ struct tree_expression {
 
 typedef enum tree_kind {
 #define TREE_KIND(id, json) TREE_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   TREE_KIND_COUNT
 } tree_kind;
 
 typedef enum tree_join_type {
 #define TREE_JOIN_TYPE(id, json) JOIN_##id,
-#include "plan/tree.def"
+#include "tree/tree.def"
   JOIN_TYPE_COUNT
 } tree_join_type;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions as SQL, but calls and windows (write_call.c) and constants (write_value.c). */
-#include "plan/write_internal.h"
+#include "sql/write_internal.h"
 
 #include "base/mem.h"
 

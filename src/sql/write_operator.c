@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of at most one child as SELECTs, but GET (write_get.c). */
-#include "plan/write_internal.h"
+#include "sql/write_internal.h"
 
 static write_source source_of(writer *w, const tree_node *node) {
   return (write_source){node->children[0], 0, write_name(w)};

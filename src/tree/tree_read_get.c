@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET of plan JSON: source, columns, filters, and table functions that take the rows of a child. */
-#include "plan/tree_internal.h"
+#include "tree/tree_internal.h"
 
 #include <string.h>
 

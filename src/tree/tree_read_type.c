@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types and constants of plan JSON. A collation is dropped from a type: the plan's comparisons already apply it. */
-#include "plan/tree_internal.h"
+#include "tree/tree_internal.h"
 
 #include <string.h>
 

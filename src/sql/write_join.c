@@ -4,7 +4,7 @@
  * ANY or a CASE with the rules of NULL, the second a LEFT JOIN where the right
  * side is provably unique on the keys, else one that checks.
  */
-#include "plan/write_internal.h"
+#include "sql/write_internal.h"
 
 #include "base/mem.h"
 

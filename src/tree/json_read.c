@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strict reading of JSON objects. */
-#include "plan/json_read.h"
+#include "tree/json_read.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
 #ifndef HF_PLAN_STATEMENT_INTERNAL_H
 #define HF_PLAN_STATEMENT_INTERNAL_H
 
-#include "plan/statement.h"
-#include "plan/token.h"
+#include "sql/statement.h"
+#include "sql/token.h"
 
 typedef struct statement_text {
   token_list list; /* one statement, without its ';' */

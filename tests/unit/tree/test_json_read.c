@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strict reading of objects: what is absent, of another kind, out of range or left over is refused by name. */
-#include "plan/json_read.h"
+#include "tree/json_read.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

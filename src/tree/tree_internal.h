@@ -3,8 +3,8 @@
 #ifndef HF_PLAN_TREE_INTERNAL_H
 #define HF_PLAN_TREE_INTERNAL_H
 
-#include "plan/json_read.h"
-#include "plan/tree.h"
+#include "tree/json_read.h"
+#include "tree/tree.h"
 
 /* How DuckDB names a column before its resolver has turned names into positions. */
 typedef struct tree_binding {

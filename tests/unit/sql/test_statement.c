@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statement heads: what each accepted form gives, how each refused one is named, where scripts are cut. */
-#include "plan/statement.h"
+#include "sql/statement.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * DELIM_GET reads the keys of the nearest DELIM_JOIN that it lies below on the
  * side that is not duplicate-eliminated. Types must agree.
  */
-#include "plan/tree_internal.h"
+#include "tree/tree_internal.h"
 
 typedef struct scope {
   const struct scope *outer;

@@ -5,7 +5,7 @@
  * error is lack of memory.
  */
 #include "base/mem.h"
-#include "plan/tree.h"
+#include "tree/tree.h"
 #include "support/oracle.h"
 
 #include <stdarg.h>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions of plan JSON, but calls and windows (tree_read_call.c). */
-#include "plan/tree_internal.h"
+#include "tree/tree_internal.h"
 
 #include <string.h>
 
 static const char *const class_names[] = {
 #define TREE_EXPRESSION_KIND(id, json) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const comparison_names[] = {
 #define TREE_COMPARE(id, json, sql) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const operator_names[] = {
 #define TREE_OPERATOR(id, json) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 
 const tree_expression *tree_new_ref(arena *a, size_t ref, const data_type *type) {

@@ -9,7 +9,7 @@
 #ifndef HF_PLAN_WRITE_H
 #define HF_PLAN_WRITE_H
 
-#include "plan/tree.h"
+#include "tree/tree.h"
 
 /* The text is refused beyond this: no plan of a sensible query comes near. */
 #define WRITE_LARGEST_BYTES ((size_t)64 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces, WITH lists, CTEs and set operations; the door. */
-#include "plan/write_internal.h"
+#include "sql/write_internal.h"
 
 #include "base/mem.h"
 

@@ -3,7 +3,7 @@
  * Constants as CAST('…' AS T). A bare literal would bind as a literal's own
  * type, and a bare integer in GROUP BY or ORDER BY would be a position.
  */
-#include "plan/write_internal.h"
+#include "sql/write_internal.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * query inside is only cut out; relation.c has it parsed. What is refused stands
  * in statement_refused.c.
  */
-#include "plan/statement_internal.h"
+#include "sql/statement_internal.h"
 
 #include <string.h>
 #include <strings.h>

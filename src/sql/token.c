@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lexical rules are PostgreSQL's, as DuckDB keeps them: nested comments, E'' escapes, dollar quotes. */
-#include "plan/token.h"
+#include "sql/token.h"
 
 #include <string.h>
 #include <strings.h>

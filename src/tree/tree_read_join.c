@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins of plan JSON: conditions, maps, marks and duplicate-eliminated columns. */
-#include "plan/tree_internal.h"
+#include "tree/tree_internal.h"
 
 static const char *const type_names[] = {
 #define TREE_JOIN_TYPE(id, json) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const comparison_sql[] = {
 #define TREE_COMPARE(id, json, sql) sql,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 
 const char *tree_join_type_name(tree_join_type type) {

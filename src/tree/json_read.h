@@ -8,7 +8,7 @@
 #ifndef HF_PLAN_JSON_READ_H
 #define HF_PLAN_JSON_READ_H
 
-#include "plan/tree.h"
+#include "tree/tree.h"
 
 #include <json-c/json.h>
 

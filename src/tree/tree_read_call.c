@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of functions and aggregates, and windows. The allow-list of bound state is tree_functions.def. */
-#include "plan/tree_internal.h"
+#include "tree/tree_internal.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const struct function_row {
   treatment treatment;
 } function_rows[] = {
 #define TREE_FUNCTION(name, treatment) {name, TREAT_##treatment},
-#include "plan/tree_functions.def"
+#include "tree/tree_functions.def"
 };
 
 static const struct function_row *find_function(const char *name) {
@@ -213,15 +213,15 @@ hf_status tree_read_call(json_view *v, const tree_space *space, tree_expression 
 
 static const char *const window_names[] = {
 #define TREE_WINDOW(id, json, sql) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const bound_names[] = {
 #define TREE_BOUND(id, json, unit) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 static const char *const exclude_names[] = {
 #define TREE_EXCLUDE(id, json, sql) json,
-#include "plan/tree.def"
+#include "tree/tree.def"
 };
 
 static hf_status read_frame(json_view *v, const tree_space *space, tree_window *w) {
