@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cutting: a plan tree becomes a graph of stages at its exchanges. Each stage is
+ * SQL over named inputs; what a task of it reads is said by distribution, never
+ * by path. Pure: no I/O, no engine. What cannot be cut runs as one task, with
+ * the reason.
+ * Thread: any; deep trees want a stack of THREAD_PLANNING_STACK_BYTES.
+ */
+#ifndef HF_STAGE_CUT_H
+#define HF_STAGE_CUT_H
+
+#include "arrow/type.h"
+#include "base/arena.h"
+#include "tree/tree.h"
+
+/* What the caller knows of a source: of each hf_scan('<id>') of the tree. */
+typedef struct cut_source {
+  const char *id;
+  bool can_split; /* files, or blocks of several attempts or partitions: tasks may share it */
+  uint64_t rows, bytes;
+  bool ordered; /* its rows have an order that single-node DuckDB would show */
+} cut_source;
+
+typedef struct cut_options {
+  uint32_t tasks;           /* tasks of a scan stage and partitions of an exchange; at least 2 */
+  uint64_t broadcast_bytes; /* a join side below this may be read whole by every task */
+  bool first_of_many;       /* see plan_write_options */
+  const cut_source *sources;
+  size_t n_sources;
+} cut_options;
+
+/* How the tasks of a stage share an input. */
+typedef enum cut_share {
+  CUT_SPLIT,     /* a source: every task reads its own part, in the source's order from task to task */
+  CUT_PARTITION, /* a stage partitioned by hash: task t reads the t-th partitions of all its tasks */
+  CUT_ALL        /* every task reads all of it, tasks and blocks in order (gather when there is one task, else broadcast) */
+} cut_share;
+
+typedef struct cut_input {
+  cut_share share;
+  bool is_stage;
+  uint32_t stage;        /* is_stage: place in the graph, always an earlier one */
+  const char *source_id; /* else: of hf_scan */
+  schema columns;        /* what the SQL reads, as c0 … of the stage's output or under the source's column numbers */
+  const size_t *source_columns; /* of the source or stage, as many as columns: which ones */
+  bool ordered;          /* the SQL relies on the order of the rows */
+} cut_input;
+
+typedef struct cut_piece {
+  const char *text; /* NULL: an input, as a FROM item without alias whose columns the text names by position */
+  uint32_t input;
+} cut_piece;
+
+typedef struct cut_stage {
+  size_t n_pieces;
+  const cut_piece *pieces; /* with partitions > 1 the last column is the partition number, UINTEGER */
+  size_t n_inputs;
+  const cut_input *inputs;
+  bool one_task;       /* else as many as options.tasks (or fewer splits than that) */
+  uint32_t partitions; /* of its output; 1: not partitioned */
+  bool ordered;        /* its reader relies on the order of its rows: the ordered sink */
+  schema columns;      /* of its output, c0 … */
+  const char *what;    /* for EXPLAIN: "scan, partial aggregate", "final aggregate" … */
+  const char *why_one; /* one_task: why; "" when it is no loss (a final gather) */
+} cut_stage;
+
+typedef struct cut_graph {
+  size_t n_stages;
+  const cut_stage *stages; /* inputs before readers; the last gives the result */
+} cut_graph;
+
+/*
+ * Cuts. A subtree that cannot be cut becomes one task (why_one says so); when nothing can be, *refusal is set and *out
+ * zeroed: the caller runs the lowered SQL as one task. Errors: OUT_OF_MEMORY.
+ */
+hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out, tree_refusal *refusal,
+                    hf_error *error);
+
+#endif
