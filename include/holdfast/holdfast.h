@@ -264,7 +264,7 @@ typedef struct hf_profile {
   char warning[240];          /* why something was computed inline; empty: nothing to say */
   uint64_t stages_run;        /* stages of this query and of its fills that ran at least one task */
   uint64_t widest_tasks;      /* the largest number of tasks with rows in one stage; 2 or more: distributed */
-  char fallback[160];         /* why the query ran as one task although more were asked for; empty: it did not */
+  char fallback[160];         /* why one task ran it although more were asked for; empty: none did */
 } hf_profile;
 
 /*
