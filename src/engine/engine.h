@@ -30,13 +30,16 @@ typedef struct engine_options {
   const engine_setting *settings; /* everything that changes a result */
   size_t n_settings;
   const char *extension_dir; /* NULL: none */
+  const char *const *load;   /* extensions of that directory to load before the lock, which is against it */
+  size_t n_load;
 } engine_options;
 
 typedef struct engine engine;
 
 /*
  * Opens an instance in the order that locks it (settings, allowed directories, no external access, locked
- * configuration). Errors: VERSION, OUT_OF_MEMORY, SETTING_VALUE, INTERNAL. Cost: about 8 ms on a quiet machine.
+ * configuration). Errors: VERSION, OUT_OF_MEMORY, SETTING_VALUE, UNSUPPORTED (an extension that is not there), INTERNAL.
+ * Cost: about 8 ms on a quiet machine.
  * Thread: an engine is used by one thread at a time, except engine_interrupt, engine_interrupt_reset and
  * engine_progress. DuckDB's own threads inherit the signal mask of the thread that opens. After an error INTERNAL of
  * any function DuckDB may have shut the instance: close it.
@@ -87,6 +90,10 @@ typedef struct text_table {
 /* Runs a query with a small result (at most 100,000 cells, else LIMIT). For discovery. Columns of the same name are
  * numbered: a, a_1. An interrupt may take effect only at its end. */
 hf_status engine_query_text(engine *e, const char *sql, arena *a, text_table *out, hf_error *error);
+
+/* Runs statements whose results nobody wants: CREATE VIEW, CALL, COPY. What the lock forbids stays forbidden. Errors: those
+ * of the statements. For tools: no SQL of a session comes here. */
+hf_status engine_execute(engine *e, const char *sql, hf_error *error);
 
 /* -------------------------------------------------------------------- tasks */
 

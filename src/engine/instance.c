@@ -148,7 +148,7 @@ static void write_allowed(opening *o) {
 static hf_status put_lock(opening *o) {
   write_allowed(o);
   HF_TRY(put(o, "allowed_configs", ALLOWED_LATER));
-  if (o->late.length == 0) {
+  if (o->late.length == 0 && o->options->n_load == 0) {
     HF_TRY(put(o, "enable_external_access", "false"));
     return put(o, "lock_configuration", "true");
   }
@@ -166,6 +166,31 @@ static hf_status configure(opening *o) {
 
 /* ----------------------------------------------------------------------- open */
 
+static hf_status load_extensions(opening *o, engine *e) {
+  for (size_t i = 0; i < o->options->n_load; i++) {
+    buf sql = {0};
+    buf_text(&sql, "LOAD ");
+    buf_sql_string(&sql, o->options->load[i]);
+    hf_error found = {0};
+    bool is_complete = !sql.failed;
+    hf_status status = statement_run(e->main, buf_cstr(&sql), &found);
+    buf_reset(&sql);
+    if (!is_complete) {
+      hf_error_reset(&found);
+      return error_set(o->error, HF_E_OUT_OF_MEMORY, "no memory to open an instance");
+    }
+    if (status != HF_OK) {
+      error_set(o->error, HF_E_UNSUPPORTED, "DuckDB cannot load its extension: %s", o->options->load[i]);
+      error_hint(o->error,
+                 "run tools/setup, or name the directory of extensions in HOLDFAST_EXTENSION_DIRECTORY");
+      error_cause(o->error, found.message);
+      hf_error_reset(&found);
+      return HF_E_UNSUPPORTED;
+    }
+  }
+  return HF_OK;
+}
+
 static hf_status start(opening *o, engine *e) {
   char *text = NULL;
   if (duckdb_open_ext(NULL, &e->database, o->config, &text) != DuckDBSuccess) {
@@ -175,6 +200,7 @@ static hf_status start(opening *o, engine *e) {
     return status;
   }
   HF_TRY(statement_connect(e, &e->main, o->error));
+  HF_TRY(load_extensions(o, e));
   if (o->late.length > 0 && statement_run(e->main, buf_cstr(&o->late), o->error) != HF_OK) {
     hf_error found = {0};
     error_move(&found, o->error);

@@ -51,6 +51,12 @@ hf_status statement_run(duckdb_connection on, const char *sql, hf_error *error) 
 
 /* ------------------------------------------------------------------------ door */
 
+hf_status engine_execute(engine *e, const char *sql, hf_error *error) {
+  HF_TRY(statement_begin(e, e->main, error));
+  hf_status status = statement_run(e->main, sql, error);
+  return statement_finish(e) && status == HF_OK ? cancelled(error) : status;
+}
+
 void engine_interrupt(engine *e) {
   pthread_mutex_lock(&e->lock);
   atomic_store(&e->interrupted, true);

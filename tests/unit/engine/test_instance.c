@@ -176,6 +176,34 @@ static void instance_opens_at_every_failing_allocation_or_says_so(void **state) 
   rig_close(&r);
 }
 
+static void instance_loads_extensions_before_it_is_locked(void **state) {
+  (void)state;
+  static const char *const tpch[] = {"tpch"}, *const unknown[] = {"no_such"};
+  rig r;
+  rig_make_dirs(&r);
+  engine_options options = rig_options(&r, 1, (uint64_t)1 << 30);
+  options.extension_dir = getenv("HOLDFAST_EXTENSION_DIRECTORY");
+  assert_non_null(options.extension_dir);
+  options.load = tpch;
+  options.n_load = 1;
+  assert_ok(engine_open(&options, &r.slot, ok_error));
+  assert_setting(r.slot, "enable_external_access", "false");
+  assert_setting(r.slot, "lock_configuration", "true");
+  char *text = rig_render(r.slot, "SELECT count(*) FROM tpch_queries()", 1, NULL, 0);
+  assert_string_equal(text, "22\n");
+  free(text);
+  hf_error error = {0};
+  assert_int_not_equal(engine_execute(r.slot, "LOAD tpcds", &error), HF_OK);
+  hf_error_reset(&error);
+  engine *e = NULL;
+  options.load = unknown;
+  assert_int_equal(engine_open(&options, &e, &error), HF_E_UNSUPPORTED);
+  assert_non_null(strstr(error.message, "no_such"));
+  assert_null(e);
+  hf_error_reset(&error);
+  rig_close(&r);
+}
+
 static void nothing_is_closed_without_complaint(void **state) {
   (void)state;
   engine_close(NULL);
@@ -191,6 +219,7 @@ int main(void) {
       cmocka_unit_test(planner_has_no_directory_at_all),
       cmocka_unit_test(slot_in_a_directory_with_a_quote_runs_tasks),
       cmocka_unit_test(instance_opens_at_every_failing_allocation_or_says_so),
+      cmocka_unit_test(instance_loads_extensions_before_it_is_locked),
       cmocka_unit_test(nothing_is_closed_without_complaint),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,12 +259,37 @@ static void progress_of_blocks_is_told_while_they_are_read(void **state) {
   assert_true(fraction < 0);
 }
 
+static void executed_statements_leave_what_they_make(void **state) {
+  endless *e = *state;
+  engine *slot = e->rig.slot;
+  hf_error error = {0};
+  arena *a = arena_new();
+  assert_ok(engine_execute(
+      slot, "CREATE TABLE t AS FROM range(5000); CREATE VIEW v AS SELECT 2 * range AS x FROM t", ok_error));
+  char *copy =
+      arena_printf(a, "COPY (FROM v) TO '%s/v.parquet' (FORMAT parquet, ROW_GROUP_SIZE 2048)", e->rig.dir);
+  assert_ok(engine_execute(slot, copy, ok_error));
+  char *text = rig_render(slot, arena_printf(a, "SELECT count(*), max(x) FROM '%s/v.parquet'", e->rig.dir), 2,
+                          NULL, 0);
+  assert_string_equal(text, "5000|9998\n");
+  free(text);
+  assert_int_equal(engine_execute(slot, "COPY t TO '/tmp/hf-outside.csv'", &error), HF_E_PATH_REFUSED);
+  hf_error_reset(&error);
+  assert_int_equal(engine_execute(slot, "CREATE VIEW", &error), HF_E_SYNTAX);
+  hf_error_reset(&error);
+  engine_interrupt(slot);
+  assert_int_equal(engine_execute(slot, "SELECT 1", &error), HF_E_CANCELLED);
+  hf_error_reset(&error);
+  arena_free(a);
+}
+
 int main(void) {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
       CASE(interrupt_from_another_thread_ends_the_task), CASE(interrupt_before_a_task_is_not_lost),
       CASE(interrupt_that_was_reset_stops_nothing),      CASE(interrupt_stops_planning_and_text),
       CASE(interrupts_at_any_moment_end_each_task),      CASE(progress_of_blocks_is_told_while_they_are_read),
+      CASE(executed_statements_leave_what_they_make),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
