@@ -37,6 +37,7 @@ static const option_row option_rows[] = {
     {"threads", 0, "N", 0, "threads", "threads to use; default: one a core"},
     {"memory", 0, "SIZE", 0, "memory", "memory to use, such as 4GiB; default: 80 % of the machine's"},
     {"slots", 0, "N", 0, "slots", "tasks that run at the same time and share threads and memory; default: 1"},
+    {"tasks", 0, "N", 0, "tasks", "split queries into N tasks; default: by the size of their input"},
     {"work-dir", 0, "DIR", 0, "work_dir",
      "where held results and spilled data lie; default: $HOLDFAST_WORK_DIR, else below $TMPDIR"},
     {"allow-path", 0, "DIR", OPTION_ALLOW_PATH, NULL,

@@ -62,11 +62,30 @@ static hf_status open_attempts(block_set *set, const block_location *locations, 
   return set->blocks == NULL ? no_memory(error) : HF_OK;
 }
 
+/* Which of the wanted blocks are in the share: from *first up to *end. */
+static void share_of(const block_location *location, const block_index *index, size_t *first, size_t *end) {
+  size_t n_wanted = 0;
+  for (size_t i = 0; i < index->n_blocks; i++) {
+    n_wanted += is_wanted(location, index->blocks[i].partition) ? 1 : 0;
+  }
+  *first = 0;
+  *end = n_wanted;
+  if (location->share_of > 0) {
+    *first = n_wanted * location->share_first / location->share_of;
+    *end = n_wanted * (location->share_first + (size_t)location->share_count) / location->share_of;
+  }
+}
+
 static void add_blocks(block_set *set, const block_location *location, block_attempt *attempt) {
-  size_t n_parts = attempt->index.columns.n_columns + 1;
+  size_t n_parts = attempt->index.columns.n_columns + 1, wanted = 0, first = 0, end = 0;
+  share_of(location, &attempt->index, &first, &end);
   for (size_t i = 0; i < attempt->index.n_blocks; i++) {
     const block *b = &attempt->index.blocks[i];
-    if (is_wanted(location, b->partition)) {
+    if (!is_wanted(location, b->partition)) {
+      continue;
+    }
+    size_t number = wanted++;
+    if (number >= first && number < end) {
       set->blocks[set->n_blocks++] = (set_block){.file = attempt->files[b->file],
                                                  .offset = b->offset,
                                                  .bytes = b->bytes,

@@ -83,6 +83,9 @@ uint64_t block_sink_peak_bytes(const block_sink *s);
 typedef struct block_location {
   const char *dir;
   uint32_t partition_first, partition_count; /* of its partitions; count 0: all */
+  /* of `share_of` parts of these blocks, as equal as can be and in their order, so many from `share_first` on;
+   * share_of 0: all */
+  uint32_t share_first, share_count, share_of;
 } block_location;
 
 /*

@@ -109,14 +109,23 @@ static hf_status run_steps(task *t) {
   return block_sink_commit(t->sink, t->at->ended->memory, &t->index, &t->error);
 }
 
+/* A file that tasks share is counted by the one that has its first row. */
+static size_t files_begun(const task_input *input) {
+  size_t n = input->n_files;
+  for (size_t i = 0; input->ranges != NULL && i < input->n_files; i++) {
+    n -= input->ranges[i].first > 0 ? 1 : 0;
+  }
+  return n;
+}
+
 /* What the report says in either case. */
 static void count(task *t) {
   task_report *report = t->at->ended;
   report->source_rows = t->stats.source_rows;
   for (size_t i = 0; i < t->at->spec.n_inputs; i++) {
-    report->source_files += t->at->spec.inputs[i].n_files;
+    report->source_files += files_begun(&t->at->spec.inputs[i]);
   }
-  task_inputs_rows(&t->inputs, &report->block_rows, &report->held_rows);
+  task_inputs_rows(&t->inputs, &report->block_rows, &report->held_rows, &report->own_rows);
   report->peak_memory_bytes =
       t->stats.peak_memory_bytes + (t->sink == NULL ? 0 : block_sink_peak_bytes(t->sink));
   report->run_us = clock_monotonic_us() - t->at->started_us;

@@ -14,6 +14,7 @@ typedef struct task_source {
   const source_ops *ops; /* of `blocks` */
   const stage_input *plan;
   const attempt *at;
+  bool is_own;      /* of an earlier stage of the same job */
   atomic_bool lost; /* a block was missing or corrupt */
 } task_source;
 
@@ -115,8 +116,12 @@ static hf_status source_init(task_source *s, const executor *x, const task_input
   }
   for (size_t i = 0; i < given->n_blocks; i++) {
     const block_ref *ref = &given->blocks[i];
-    locations[i] =
-        (block_location){executor_attempt_dir(x, ref, a), ref->partition_first, ref->partition_count};
+    locations[i] = (block_location){.dir = executor_attempt_dir(x, ref, a),
+                                    .partition_first = ref->partition_first,
+                                    .partition_count = ref->partition_count,
+                                    .share_first = ref->share_first,
+                                    .share_count = ref->share_count,
+                                    .share_of = ref->share_of};
     if (locations[i].dir == NULL) {
       return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the inputs of a task");
     }
@@ -164,6 +169,7 @@ hf_status task_inputs_open(task_inputs *inputs, const executor *x, const stage_p
     if (plan->inputs[i].kind == STAGE_INPUT_BLOCKS && given->n_blocks > 0) {
       inputs->sources[inputs->n].plan = &plan->inputs[i];
       inputs->sources[inputs->n].at = at;
+      inputs->sources[inputs->n].is_own = given->blocks[0].job.value == plan->job.value;
       HF_TRY(input_init(inputs, x, i, given, a, error));
     }
   }
@@ -179,13 +185,14 @@ void task_inputs_close(task_inputs *inputs) {
   }
 }
 
-void task_inputs_rows(const task_inputs *inputs, uint64_t *rows, uint64_t *held_rows) {
-  *rows = *held_rows = 0;
+void task_inputs_rows(const task_inputs *inputs, uint64_t *rows, uint64_t *held_rows, uint64_t *own_rows) {
+  *rows = *held_rows = *own_rows = 0;
   for (size_t i = 0; i < inputs->n; i++) {
     const task_source *s = &inputs->sources[i];
     uint64_t read = s->blocks == NULL ? 0 : block_input_rows_read(s->blocks);
     *rows += read;
     *held_rows += uuid_is_none(&s->plan->held_key) ? 0 : read;
+    *own_rows += s->is_own ? read : 0;
   }
 }
 

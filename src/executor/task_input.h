@@ -19,8 +19,8 @@ typedef struct task_inputs {
 hf_status task_inputs_open(task_inputs *inputs, const executor *x, const stage_plan *plan, const attempt *at,
                            arena *a, hf_error *error);
 void task_inputs_close(task_inputs *inputs);
-/* Rows read, of all inputs and of held ones. */
-void task_inputs_rows(const task_inputs *inputs, uint64_t *rows, uint64_t *held_rows);
+/* Rows read, of all inputs, of held ones and of earlier stages of the job. */
+void task_inputs_rows(const task_inputs *inputs, uint64_t *rows, uint64_t *held_rows, uint64_t *own_rows);
 /* The held result whose block could not be read, or none. */
 uuid task_inputs_lost_key(const task_inputs *inputs);
 

@@ -29,9 +29,39 @@ static void nothing_append(const schema *columns, buf *out) {
   buf_text(out, " WHERE false)");
 }
 
+static void scan_append(const stage_input *input, const task_input *given, size_t first, size_t end,
+                        buf *out) {
+  const row_range *range = given->ranges == NULL ? NULL : &given->ranges[first];
+  if (range != NULL && range->count > 0) {
+    source_range_sql(input->reader, given->files[first], range->first, range->count, out);
+  } else {
+    source_scan_sql(input->reader, given->files + first, end - first, out);
+  }
+}
+
+/* Files in their order: whole files that follow one another are one scan, a part of a file is a scan of its own. */
+static void files_append(const stage_input *input, const task_input *given, buf *out) {
+  const row_range *ranges = given->ranges;
+  size_t first = 0, n_scans = 0;
+  buf scans = {0};
+  for (size_t i = 1; i <= given->n_files; i++) {
+    bool ends = i == given->n_files || (ranges != NULL && (ranges[i].count > 0 || ranges[first].count > 0));
+    if (ends) {
+      buf_text(&scans, n_scans++ == 0 ? "" : " UNION ALL SELECT * FROM ");
+      scan_append(input, given, first, i, &scans);
+      first = i;
+    }
+  }
+  buf_text(out, n_scans > 1 ? "(SELECT * FROM " : "");
+  buf_text(out, buf_cstr(&scans));
+  buf_text(out, n_scans > 1 ? ")" : "");
+  out->failed = out->failed || scans.failed;
+  buf_reset(&scans);
+}
+
 static void input_append(const stage_input *input, const task_input *given, size_t i, buf *out) {
   if (input->kind == STAGE_INPUT_FILES && given->n_files > 0) {
-    source_scan_sql(input->reader, given->files, given->n_files, out);
+    files_append(input, given, out);
   } else if (input->kind == STAGE_INPUT_BLOCKS && given->n_blocks > 0) {
     blocks_append(&input->columns, i, out);
   } else {

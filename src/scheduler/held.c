@@ -194,6 +194,11 @@ static void add_profile(hf_profile *to, const hf_profile *fill) {
   to->held_waits += fill->held_waits;
   to->held_inline += fill->held_inline;
   to->held_rows += fill->held_rows;
+  to->stages_run += fill->stages_run;
+  to->widest_tasks = to->widest_tasks > fill->widest_tasks ? to->widest_tasks : fill->widest_tasks;
+  if (to->fallback[0] == '\0') {
+    memcpy(to->fallback, fill->fallback, sizeof to->fallback);
+  }
   if (to->warning[0] == '\0') {
     memcpy(to->warning, fill->warning, sizeof to->warning);
   }
@@ -218,15 +223,24 @@ void held_settle(scheduler *s, job *fill) {
     registry_abort(s->registry, &fill->key, fill->id, fill->error.error_class, &s->actions);
     return;
   }
-  entry_location at = {.job = fill->id, .stage = fill->stage, .task = {1}, .attempt = fill->attempt};
-  snprintf(at.executor, sizeof at.executor, "%s", executor_id(s->executor));
+  const stage_run *last = &fill->runs[fill->n_runs - 1];
+  entry_location *locations = arena_array(fill->memory, last->planned->n_tasks, sizeof *locations);
+  if (locations == NULL) {
+    registry_abort(s->registry, &fill->key, fill->id, HF_CLASS_RESOURCE, &s->actions);
+    return;
+  }
+  for (uint32_t t = 0; t < last->planned->n_tasks; t++) {
+    locations[t] = (entry_location){
+        .job = fill->id, .stage = last->planned->id, .task = {t + 1}, .attempt = last->tasks[t].attempt};
+    snprintf(locations[t].executor, sizeof locations[t].executor, "%s", executor_id(s->executor));
+  }
   entry_output output = {.columns = fill->plan.columns,
                          .rows = fill->rows,
                          .bytes = fill->bytes,
-                         .ordered = fill->plan.ordered,
+                         .ordered = last->planned->ordered,
                          .indeterminate = fill->plan.traits.indeterminate,
-                         .locations = &at,
-                         .n_locations = 1,
+                         .locations = locations,
+                         .n_locations = last->planned->n_tasks,
                          .cost_us = clock_monotonic_us() - fill->started_us};
   if (registry_complete(s->registry, &fill->key, fill->id, &output, &s->actions) == COMPLETE_REFUSED) {
     registry_abort(s->registry, &fill->key, fill->id, HF_CLASS_RETRYABLE, &s->actions);

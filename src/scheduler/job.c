@@ -2,7 +2,7 @@
 /*
  * Jobs: making them, performing what their machine says, ending them. What a job
  * has in each state: a planning step under way (planning), registry waits
- * (waiting), an attempt with the executor (running), committed files (succeeded).
+ * (waiting), attempts with the executor (running), committed files (succeeded).
  * Leases and files go when it is over; a job is freed only after the handler that
  * ended it has returned.
  * Thread: the scheduler's.
@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ making */
@@ -81,7 +82,7 @@ void job_clean(scheduler *s, const job *j) {
   }
 }
 
-/* A job that planned again has stages before its last, whose files are of no use. */
+/* Stages before its last, also of earlier plans, whose files are of no use any more. */
 static void clean_earlier(scheduler *s, const job *j) {
   for (stage_id stage = {1}; stage.value < j->stage.value; stage.value++) {
     clean_stage(s, &j->session, j->id, stage);
@@ -108,6 +109,8 @@ static void job_end(scheduler *s, job *j) {
     run_answer(s, j->run, j);
     j->run = NULL;
   }
+  j->n_runs = 0;
+  j->runs = NULL;
   planning_reset(&j->plan);
   if (!keeps_files) {
     HASH_DEL(s->jobs, j);
@@ -125,6 +128,14 @@ void jobs_free_ended(scheduler *s) {
 
 /* ---------------------------------------------------------------- stepping */
 
+/* Why it runs as one task, though more were asked for. */
+static void note_fallback(job *j) {
+  const char *why = j->plan.fallback;
+  if (why != NULL) {
+    snprintf(j->profile.fallback, sizeof j->profile.fallback, "%s", why);
+  }
+}
+
 static void on_planned(scheduler *s, message *m) {
   job *j = job_find(s, ((planning *)m)->job);
   if (job_stop_now(s, j)) {
@@ -134,11 +145,14 @@ static void on_planned(scheduler *s, message *m) {
     job_fail(s, j, &j->plan.error);
     return;
   }
+  note_fallback(j);
   job_raise(s, j, j->plan.needs_held ? JOB_EVENT_NEEDS_HELD : JOB_EVENT_PLANNED);
 }
 
 static void plan(scheduler *s, job *j) {
-  j->plan.stage.value = j->stage.value + 1;
+  j->n_runs = 0; /* their memory is the plan's */
+  j->runs = NULL;
+  j->plan.first_stage.value = j->stage.value + 1;
   j->plan.is_fill = j->is_fill;
   planning_post(s, &j->plan, on_planned);
 }
@@ -152,7 +166,7 @@ static void perform(scheduler *s, job *j, job_action action) {
       held_ask(s, j);
       break;
     case JOB_DO_LAUNCH:
-      launch_stage(s, j);
+      launch_job(s, j);
       break;
     case JOB_DO_REPLAN:
       j->replans++;
@@ -178,7 +192,7 @@ void job_raise(scheduler *s, job *j, job_event event) {
   perform(s, j, job_step(&j->state, event, j->id));
 }
 
-void job_fail(scheduler *s, job *j, hf_error *error) {
+static void take_error(job *j, hf_error *error) {
   error_move(&j->error, error);
   if (j->error.code == HF_OK) {
     error_set(&j->error, HF_E_INTERNAL, "a job failed without an error");
@@ -186,7 +200,27 @@ void job_fail(scheduler *s, job *j, hf_error *error) {
   if (j->error.job == 0) {
     j->error.job = j->id.value;
   }
+}
+
+void job_fail(scheduler *s, job *j, hf_error *error) {
+  take_error(j, error);
   job_raise(s, j, JOB_EVENT_FAIL);
+}
+
+void job_drain(scheduler *s, job *j, job_event event, hf_error *error) {
+  if (j->is_draining) {
+    return;
+  }
+  j->is_draining = true;
+  j->drained = event;
+  if (event == JOB_EVENT_FAIL) {
+    take_error(j, error);
+  }
+  if (j->n_running == 0) {
+    job_raise(s, j, event);
+  } else {
+    launch_recall(s, j);
+  }
 }
 
 static void stop_error(job *j) {

@@ -2,7 +2,7 @@
 /*
  * A planning step: lower the relation with what is known, resolve the sources
  * that are not, and either name the held results that must be known first, or
- * bind the query and encode its stage. The step runs on a planning thread; what
+ * bind the query, cut it and encode its stages. The step runs on a planning thread; what
  * comes of it goes back to the scheduler's as a message. Answers about held
  * results are filled in there, between steps (held.c).
  * Threads: planning_begin, _reset and _post the scheduler's, the rest a planning thread; explain.c runs it all on one.
@@ -31,7 +31,6 @@ void planning_reset(planning *p) {
   }
   p->sources = NULL;
   p->needs = NULL;
-  buf_reset(&p->plan_bytes);
   hf_error_reset(&p->error);
   arena_free(p->memory);
   arena_free(p->lasting);
@@ -194,6 +193,9 @@ uint64_t planning_input_bytes(const planning *p) {
 static hf_status bind_on(void *context, engine *planner_engine, hf_error *error) {
   planning *p = context;
   HF_TRY(plan_describe(planner_engine, &p->query, p->memory, &p->columns, error));
+  if (p->n_tasks > 1) {
+    HF_TRY(cutting_try(planner_engine, p, error));
+  }
   return p->wants_traits ? plan_traits_of(planner_engine, &p->query, p->memory, &p->traits, error) : HF_OK;
 }
 
@@ -210,6 +212,7 @@ static void choose_order(planning *p) {
 
 hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
   planner_user user = {.who = p, .use = bind_on, .context = p};
+  p->n_tasks = cutting_tasks(s, p);
   return planner_use(s, p->settings, &user, error);
 }
 
@@ -218,7 +221,8 @@ static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   p->memory = arena_new();
   p->wants_traits = p->is_fill;
   p->traits = (plan_traits){0};
-  buf_reset(&p->plan_bytes);
+  p->graph = (cut_graph){0};
+  p->fallback = NULL;
   if (p->memory == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
   }
@@ -229,7 +233,7 @@ static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   choose_order(p);
   HF_TRY(planning_bind(s, p, error));
   p->reads_in_order = p->ordered || p->traits.indeterminate;
-  return launch_prepare(s, p, error);
+  return staging_prepare(s, p, error);
 }
 
 static void step_handle(scheduler *s, message *m) {

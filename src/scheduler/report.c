@@ -64,8 +64,8 @@ void report_receive(void *context, task_report *report) {
 
 static void count(job *j, const task_report *report) {
   hf_profile *profile = &j->profile;
-  /* Blocks that are not of a held result are client data: a job has one stage. */
-  profile->source_rows += report->source_rows + (report->block_rows - report->held_rows);
+  /* Blocks that are neither of a held result nor of an earlier stage are client data. */
+  profile->source_rows += report->source_rows + (report->block_rows - report->held_rows - report->own_rows);
   profile->source_files += report->source_files;
   profile->held_rows += report->held_rows;
   if (report->peak_memory_bytes > profile->peak_memory_bytes) {
@@ -73,18 +73,61 @@ static void count(job *j, const task_report *report) {
   }
 }
 
-static void on_started(job *j) {
-  j->profile.tasks_run++;
-  task_step(&j->task_state, TASK_EVENT_STARTED, j->id, j->attempt);
-  stage_step(&j->stage_state, STAGE_EVENT_STARTED, j->id, j->stage);
+static void count_with_rows(job *j, stage_run *stage, const task_report *report) {
+  if (report->output.rows + report->source_rows + report->block_rows > 0) {
+    stage->n_with_rows++;
+  }
+  if (stage->n_with_rows > j->profile.widest_tasks) {
+    j->profile.widest_tasks = stage->n_with_rows;
+  }
 }
 
-static void on_finished(scheduler *s, job *j, const task_report *report) {
-  j->rows = report->output.rows;
-  j->bytes = report->output.bytes;
-  task_step(&j->task_state, TASK_EVENT_FINISHED, j->id, j->attempt);
-  if (stage_step(&j->stage_state, STAGE_EVENT_TASKS_DONE, j->id, j->stage) == STAGE_DO_FINISH) {
+/* An attempt, where its job keeps it. */
+typedef struct reported {
+  job *job;
+  stage_run *stage;
+  uint32_t task; /* its place */
+} reported;
+
+static void on_started(const reported *at) {
+  job *j = at->job;
+  j->profile.tasks_run++;
+  j->profile.stages_run += at->stage->state == STAGE_READY ? 1 : 0;
+  task_step(&at->stage->tasks[at->task].state, TASK_EVENT_STARTED, j->id, at->stage->tasks[at->task].attempt);
+  stage_step(&at->stage->state, STAGE_EVENT_STARTED, j->id, at->stage->planned->id);
+}
+
+/* The stage has read its inputs: those that nobody else reads go. */
+static void let_inputs_go(scheduler *s, job *j, const stage_run *stage) {
+  for (size_t i = 0; i < stage->planned->n_inputs; i++) {
+    const planned_input *input = &stage->planned->inputs[i];
+    if (!input->is_stage || --j->runs[input->from].n_reads_left > 0) {
+      continue;
+    }
+    stage_id done = j->runs[input->from].planned->id;
+    if (!registry_is_pinned(s->registry, j->id, done)) {
+      clean_stage(s, &j->session, j->id, done);
+    }
+  }
+}
+
+static void on_finished(scheduler *s, const reported *at, const task_report *report) {
+  job *j = at->job;
+  stage_run *stage = at->stage;
+  bool is_last = stage == &j->runs[j->n_runs - 1];
+  j->rows += is_last ? report->output.rows : 0;
+  j->bytes += is_last ? report->output.bytes : 0;
+  count_with_rows(j, stage, report);
+  task_step(&stage->tasks[at->task].state, TASK_EVENT_FINISHED, j->id, stage->tasks[at->task].attempt);
+  if (++stage->n_done < stage->planned->n_tasks ||
+      stage_step(&stage->state, STAGE_EVENT_TASKS_DONE, j->id, stage->planned->id) != STAGE_DO_FINISH) {
+    return;
+  }
+  let_inputs_go(s, j, stage);
+  if (is_last) {
     job_raise(s, j, JOB_EVENT_DONE);
+  } else {
+    launch_ready(s, j);
   }
 }
 
@@ -99,50 +142,75 @@ static void drop_lost(scheduler *s, job *j, const task_report *report) {
   }
 }
 
-static void on_failed(scheduler *s, job *j, task_report *report) {
+static void on_failed(scheduler *s, const reported *at, task_report *report) {
+  job *j = at->job;
+  stage_task *task = &at->stage->tasks[at->task];
   bool is_lost = report->error.error_class == HF_CLASS_FETCH && !uuid_is_none(&report->lost_held_key);
   if (is_lost) {
     drop_lost(s, j, report);
   }
   if (is_lost && j->replans < REPLANS_AT_MOST) {
-    stage_step(&j->stage_state, STAGE_EVENT_ROLLBACK, j->id, j->stage);
-    job_raise(s, j, JOB_EVENT_HELD_LOST);
+    stage_step(&at->stage->state, STAGE_EVENT_ROLLBACK, j->id, at->stage->planned->id);
+    job_drain(s, j, JOB_EVENT_HELD_LOST, NULL);
     return;
   }
-  task_event event = task_failure(report->error.error_class, j->attempt.value);
-  if (task_step(&j->task_state, event, j->id, j->attempt) == TASK_DO_SUBMIT) {
-    launch_attempt(s, j);
+  task_event event = task_failure(report->error.error_class, task->attempt.value);
+  if (task_step(&task->state, event, j->id, task->attempt) == TASK_DO_SUBMIT) {
+    launch_attempt(s, j, at->stage, at->task);
     return;
   }
   launch_locate_error(&j->plan, &report->error);
-  job_fail(s, j, &report->error);
+  job_drain(s, j, JOB_EVENT_FAIL, &report->error);
 }
 
-static void dispatch(scheduler *s, job *j, task_report *report) {
+/* An attempt of a job that shall end, or plan again. True: that is dealt with. */
+static bool is_ending(scheduler *s, job *j) {
+  if (j->stop == HF_OK && !j->is_draining) {
+    return false;
+  }
+  if (j->n_running == 0 && !job_stop_now(s, j)) {
+    job_raise(s, j, j->drained);
+  }
+  return true;
+}
+
+static void dispatch(scheduler *s, const reported *at, task_report *report) {
   if (report->outcome == TASK_STARTED) {
-    on_started(j);
+    on_started(at);
     return;
   }
-  count(j, report);
-  if (job_stop_now(s, j)) {
+  at->job->n_running--;
+  count(at->job, report);
+  if (is_ending(s, at->job)) {
     return;
   }
   if (report->outcome == TASK_FINISHED) {
-    on_finished(s, j, report);
+    on_finished(s, at, report);
   } else {
-    on_failed(s, j, report);
+    on_failed(s, at, report);
   }
+}
+
+/* False: not a current attempt of a job that runs. */
+static bool find_attempt(const scheduler *s, const task_report *report, reported *out) {
+  job *j = job_find(s, report->job);
+  *out = (reported){.job = j, .task = report->task.value - 1};
+  for (size_t i = 0; j != NULL && j->state == JOB_RUNNING && i < j->n_runs; i++) {
+    if (j->runs[i].planned->id.value == report->stage.value) {
+      out->stage = &j->runs[i];
+    }
+  }
+  return out->stage != NULL && out->task < out->stage->planned->n_tasks &&
+         out->stage->tasks[out->task].attempt.value == report->attempt.value;
 }
 
 static void handle(scheduler *s, message *m) {
   report_message *received = (report_message *)m;
   task_report *report = received->report;
   mem_free(received);
-  job *j = job_find(s, report->job);
-  bool is_current = j != NULL && j->state == JOB_RUNNING && report->stage.value == j->stage.value &&
-                    report->attempt.value == j->attempt.value;
-  if (is_current) {
-    dispatch(s, j, report);
+  reported at;
+  if (find_attempt(s, report, &at)) {
+    dispatch(s, &at, report);
   } else {
     log_event(LOG_WARN, "scheduler", "report=late job=%llu stage=%u attempt=%u",
               (unsigned long long)report->job.value, report->stage.value, report->attempt.value);

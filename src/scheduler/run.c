@@ -63,12 +63,19 @@ static void cancel_handle(scheduler *s, message *m) {
 /* Where the result lies, in an arena of its own. */
 static hf_status make_result(scheduler *s, const job *j, job_result *out, hf_error *error) {
   arena *a = arena_new();
-  block_ref ref = {
-      .session = j->session, .job = j->id, .stage = j->stage, .task = {1}, .attempt = j->attempt};
-  const char *dir = a == NULL ? NULL : executor_attempt_dir(s->executor, &ref, a);
+  const stage_run *last = &j->runs[j->n_runs - 1];
+  uint32_t n = last->planned->n_tasks;
+  block_ref *refs = a == NULL ? NULL : launch_output_refs(j, last, a);
+  block_location *locations = refs == NULL ? NULL : arena_array(a, n, sizeof *locations);
+  bool is_complete = locations != NULL;
+  for (uint32_t t = 0; is_complete && t < n; t++) {
+    locations[t].dir = executor_attempt_dir(s->executor, &refs[t], a);
+    is_complete = locations[t].dir != NULL;
+  }
   hf_status status = HF_OK;
-  *out = (job_result){.job = j->id, .dir = dir, .ordered = j->plan.ordered, .memory = a};
-  if (dir == NULL) {
+  *out = (job_result){
+      .job = j->id, .locations = locations, .n_locations = n, .ordered = last->planned->ordered, .memory = a};
+  if (!is_complete) {
     status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a result");
   } else {
     status = schema_copy(&j->plan.columns, a, &out->columns, error);

@@ -40,6 +40,7 @@ source_catalog *scheduler_sources(scheduler *s);
 typedef struct job_settings {
   const stage_setting *engine; /* DuckDB's settings that change results */
   size_t n_engine;
+  uint32_t tasks; /* that a query is split into; 0: by the size of its input */
   uint64_t sink_budget_bytes, batch_bytes, block_bytes, ordered_below_bytes;
 } job_settings;
 
@@ -67,8 +68,9 @@ typedef struct job_watch {
 /* A committed result. Its files live until scheduler_release_result. */
 typedef struct job_result {
   job_id job;
-  const char *dir; /* attempt directory, in `memory` */
-  schema columns;  /* user names, in `memory` */
+  const block_location *locations; /* the blocks of its tasks, in order; in `memory` */
+  size_t n_locations;
+  schema columns; /* user names, in `memory` */
   bool ordered;
   arena *memory; /* owned by the receiver */
 } job_result;

@@ -10,6 +10,7 @@
 #include "scheduler/scheduler.h"
 
 #include "base/mem.h"
+#include "stage/cut.h"
 #include "base/thread.h"
 
 #include <stdatomic.h>
@@ -86,8 +87,28 @@ typedef struct held_need {
   const char *name; /* or NULL */
 } held_need;
 
+/* What a task of a stage reads of one input. */
+typedef struct planned_input {
+  bool is_stage;
+  uint32_t from;           /* is_stage: its place in the plan */
+  cut_share share;         /* is_stage: how its blocks are shared */
+  const task_input *given; /* else: of each task, or of all when n_given is 1 */
+  size_t n_given;
+} planned_input;
+
+typedef struct planned_stage {
+  stage_id id;
+  const void *plan; /* encoded */
+  size_t plan_length;
+  uint32_t n_tasks;
+  size_t n_inputs;
+  const planned_input *inputs;
+  bool ordered;   /* its output */
+  size_t n_reads; /* inputs of later stages that it is */
+} planned_stage;
+
 /*
- * A relation on its way to a stage. Handed to and fro: a planning thread owns it from planning_post until its message
+ * A relation on its way to stages. Handed to and fro: a planning thread owns it from planning_post until its message
  * comes back.
  */
 typedef struct planning {
@@ -95,7 +116,7 @@ typedef struct planning {
   void (*done)(scheduler *s, message *m); /* on the scheduler's thread, after a step */
   uuid session;
   job_id job;
-  stage_id stage;           /* of the stage that this try makes */
+  stage_id first_stage;     /* of those that this try makes */
   const relation *relation; /* borrowed */
   const job_settings *settings;
   bool is_fill;      /* traits are stored with the entry */
@@ -113,9 +134,12 @@ typedef struct planning {
   bool ordered;        /* the output is */
   bool reads_in_order; /* inputs that have an order are handed out in it */
   plan_traits traits;
-  buf plan_bytes;
-  task_spec spec;
-  uint64_t planning_us; /* of all tries */
+  uint32_t n_tasks;     /* that the query is to be split into */
+  cut_graph graph;      /* no stages: the lowered query runs as one task */
+  const char *fallback; /* why, though more tasks were wanted; NULL: they were not, or there is a graph */
+  size_t n_stages;
+  const planned_stage *stages; /* the last gives the result */
+  uint64_t planning_us;        /* of all tries */
 } planning;
 
 /* Makes the arenas. `p` is zeroed but for session, job, relation, settings. */
@@ -134,8 +158,18 @@ held_need *planning_need(const planning *p, const uuid *key);
 /* Bytes of all files, held results and client data that the lowered query reads. */
 uint64_t planning_input_bytes(const planning *p);
 
-/* Encodes the stage plan and makes the spec of its task. Thread: a planning thread. */
-hf_status launch_prepare(scheduler *s, planning *p, hf_error *error);
+/* cutting.c: makes the graph, or says why there is none. `columns` are known. Thread: a planning thread. */
+hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error);
+/* How many tasks the lowered query is to be split into. */
+uint32_t cutting_tasks(const scheduler *s, const planning *p);
+/* Appends the SQL of a stage with hf_scan('<input>') for every input. */
+void cutting_stage_sql(const planning *p, const cut_stage *stage, buf *out);
+
+/* staging.c: encodes the stage plans and works out what tasks read of sources. Thread: a planning thread. */
+hf_status staging_prepare(scheduler *s, planning *p, hf_error *error);
+/* Task t's part of `refs`, of n tasks: by their number, cut inside where need be. In `a`; NULL: no memory. */
+block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
+                              size_t *n_out);
 
 typedef struct planner planner;
 hf_status planners_open(scheduler *s, unsigned n_threads, hf_error *error);
@@ -162,6 +196,20 @@ hf_status job_settings_copy(const job_settings *from, arena *a, job_settings *ou
 
 /* ------------------------------------------------------------------- jobs */
 
+typedef struct stage_task {
+  task_state state;
+  attempt_id attempt; /* the latest; 0: none was submitted */
+} stage_task;
+
+/* A stage of a job that runs. */
+typedef struct stage_run {
+  const planned_stage *planned;
+  stage_state state;
+  stage_task *tasks; /* planned->n_tasks */
+  uint32_t n_done, n_with_rows;
+  size_t n_reads_left;
+} stage_run;
+
 /* A session that has jobs or holds. */
 typedef struct owner {
   uuid id;
@@ -186,11 +234,13 @@ typedef struct job {
   run *run; /* who waits for it; NULL for a fill */
   planning plan;
   unsigned replans;
-  hf_status stop; /* it shall end, with this code; HF_OK: not */
-  stage_id stage; /* the latest; 0: none was launched */
-  stage_state stage_state;
-  task_state task_state;
-  attempt_id attempt;
+  hf_status stop;   /* it shall end, with this code; HF_OK: not */
+  stage_id stage;   /* the latest; 0: none was launched */
+  size_t n_runs;    /* stages of the latest plan */
+  stage_run *runs;  /* in the plan's memory */
+  size_t n_running; /* attempts with the executor */
+  bool is_draining; /* these shall end, then `drained` is raised */
+  job_event drained;
   uint64_t started_us, rows, bytes;
   hf_profile profile;
   hf_error error;
@@ -206,6 +256,8 @@ void job_raise(scheduler *s, job *j, job_event event);
 void job_fail(scheduler *s, job *j, hf_error *error);
 /* It shall end, with CANCELLED or SESSION_CLOSED. */
 void job_cancel(scheduler *s, job *j, hf_status code);
+/* Ends what runs for it, then raises the event; FAIL: with the error, which it takes. */
+void job_drain(scheduler *s, job *j, job_event event, hf_error *error);
 /* After something that ran for it has ended: ends a job that shall end. True when it did. */
 bool job_stop_now(scheduler *s, job *j);
 /* Removes the files of its stages but those that are pinned. */
@@ -237,9 +289,14 @@ void held_settle(scheduler *s, job *fill);
 void held_perform(scheduler *s, const registry_action *action);
 
 /* launch.c */
-void launch_stage(scheduler *s, job *j);
-void launch_attempt(scheduler *s, job *j);
+void launch_job(scheduler *s, job *j);
+/* Submits the tasks of all stages whose inputs are there. */
+void launch_ready(scheduler *s, job *j);
+void launch_attempt(scheduler *s, job *j, stage_run *stage, uint32_t task);
+/* Cancels all attempts. */
 void launch_recall(scheduler *s, const job *j);
+/* The blocks of a stage that is done, task by task; in `a`. NULL: no memory. */
+block_ref *launch_output_refs(const job *j, const stage_run *stage, arena *a);
 /* Turns a position in the task's SQL into one of the user's text, or -1. */
 void launch_locate_error(const planning *p, hf_error *error);
 

@@ -76,8 +76,7 @@ static hf_status open_stream(session *s, job_result *result, struct ArrowArraySt
     scheduler_release_result(runtime_scheduler(s->runtime), result->job);
   } else {
     *context = (open_result){runtime_retain(s->runtime), result->job};
-    block_location location = {.dir = result->dir};
-    status = block_stream_open(&location, 1, let_go, context, out, error);
+    status = block_stream_open(result->locations, result->n_locations, let_go, context, out, error);
     if (status != HF_OK) {
       let_go(context);
     }
@@ -166,8 +165,10 @@ typedef struct show_call {
 
 static hf_status show(void *context, engine *planner, hf_error *error) {
   const show_call *call = context;
-  block_location location = {.dir = call->result->dir};
-  block_input_options options = {.locations = &location, .n_locations = 1, .ordered = true, .threads = 1};
+  block_input_options options = {.locations = call->result->locations,
+                                 .n_locations = call->result->n_locations,
+                                 .ordered = true,
+                                 .threads = 1};
   block_input *blocks = NULL;
   HF_TRY(block_input_new(&options, &blocks, error));
   buf sql = {0};

@@ -61,6 +61,7 @@ hf_status settings_for_job(session *s, arena *a, job_settings *out, hf_error *er
     rows[i].value = arena_strdup(a, value_in_force(s, s->settings, RESULT_SETTINGS[i].key));
     complete = rows[i].value != NULL;
   }
+  out->tasks = (uint32_t)config_number(s->settings, CONFIG_TASKS);
   out->sink_budget_bytes = config_number(s->settings, CONFIG_SINK_BUDGET);
   out->batch_bytes = config_number(s->settings, CONFIG_SHUFFLE_BATCH_BYTES);
   out->block_bytes = config_number(s->settings, CONFIG_SHUFFLE_BLOCK_BYTES);

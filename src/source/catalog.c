@@ -8,47 +8,14 @@
  * table. `lock` is taken inside `turn`, never the other way round.
  * Thread: any.
  */
+#include "source/source_internal.h"
+
 #include "source/discover.h"
 
 #include "base/mem.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <xxhash.h>
-
-/* Sources that are remembered; the oldest is forgotten first. A source lives on while someone holds it. */
-enum { MOST_REMEMBERED = 128 };
-
-typedef struct source_key {
-  uint64_t low, high; /* XXH3-128 of everything that decides */
-} source_key;
-
-struct source {
-  atomic_uint references;
-  arena *arena; /* everything below */
-  schema columns;
-  uint64_t rows, bytes;
-  bool rows_exact;
-  size_t n_files;
-  const source_file *files;
-  const char *reader;
-};
-
-typedef struct remembered {
-  source_key key;
-  source *source; /* one reference; NULL: a free place */
-} remembered;
-
-struct source_catalog {
-  source_catalog_options options; /* texts are the arena's */
-  arena *arena;
-  pthread_mutex_t turn;
-  engine *engine; /* guarded by turn; NULL: not opened yet */
-  pthread_mutex_t lock;
-  remembered table[MOST_REMEMBERED]; /* a ring, guarded by lock */
-  size_t next;                       /* the place that is filled next; guarded by lock */
-};
 
 /* ----------------------------------------------------------------- sources */
 
@@ -195,7 +162,7 @@ static void remember(source_catalog *c, const source_key *key, source *s) {
 
 /* ---------------------------------------------------------------- resolving */
 
-static hf_status open_engine(source_catalog *c, hf_error *error) {
+hf_status catalog_open_engine(source_catalog *c, hf_error *error) {
   if (c->engine != NULL) {
     return HF_OK;
   }
@@ -249,7 +216,7 @@ static hf_status resolve_in_turn(source_catalog *c, const source_request *reques
   }
   pthread_mutex_lock(&c->turn);
   found = recall(c, &key);
-  status = found == NULL ? open_engine(c, error) : HF_OK;
+  status = found == NULL ? catalog_open_engine(c, error) : HF_OK;
   if (found != NULL || status != HF_OK) {
     arena_free(a);
   } else {

@@ -9,6 +9,7 @@
 #include "source/reader.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 /* Footers of more files are not read: rows are then an estimate. */
 enum { MOST_FOOTERS = 256 };
@@ -40,6 +41,16 @@ static void append_all_columns(const discovery *d, buf *out) {
   buf_text(out, " LIMIT 0) UNION ALL BY NAME SELECT * FROM ");
 }
 
+/* A column of that name hides DuckDB's own number of the row in its file. */
+static bool has_row_numbers(const discovery *d) {
+  for (size_t i = 0; i < d->columns.n_columns; i++) {
+    if (strcasecmp(d->columns.columns[i].name, "file_row_number") == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void write_reader(discovery *d) {
   bool is_union = option_is_true(d->request, "union_by_name");
   bool selects = d->files->n_files > 1;
@@ -53,9 +64,12 @@ static void write_reader(discovery *d) {
     buf_char(out, '(');
     append_all_columns(d, out);
   }
+  bool can_cut = !has_row_numbers(d);
+  buf_text(out, can_cut ? READER_CUT_BEGIN : "");
   discover_call(d, NULL, 0, CALL_AS_REQUESTED, out);
   discover_hive_options(d, true, out);
-  buf_text(out, selects && is_union ? ")))" : selects ? "))" : ")");
+  buf_text(out, can_cut ? ")" READER_CUT_END : ")");
+  buf_text(out, selects && is_union ? "))" : selects ? ")" : "");
 }
 
 /* Rows and bytes of the files whose footers are read. */

@@ -4,7 +4,20 @@
 
 #include <string.h>
 
-enum { FILES_MARK = '\x01', GROUP_MARK = '\x02', PATH_MARK = '\x03' };
+enum {
+  FILES_MARK = '\x01',
+  GROUP_MARK = '\x02',
+  PATH_MARK = '\x03',
+  CUT_BEGIN_MARK = '\x04',
+  CUT_END_MARK = '\x05'
+};
+
+/* What a template is filled with. */
+typedef struct filling {
+  const char *const *paths;
+  size_t n_paths;
+  uint64_t first, count; /* rows of the only file; count 0: all */
+} filling;
 
 void reader_begin_group(buf *text, const char *call) {
   buf_char(text, GROUP_MARK);
@@ -41,16 +54,30 @@ void reader_file_list(const char *const *paths, size_t n_paths, buf *out) {
   buf_char(out, ']');
 }
 
-/* Puts the files into a template of `length` bytes. */
-static void fill(const char *text, size_t length, const char *const *paths, size_t n_paths, buf *out) {
-  const char *mark = memchr(text, FILES_MARK, length);
-  if (mark == NULL) {
-    buf_append(out, text, length);
-    return;
+static void fill_mark(char mark, const filling *with, buf *out) {
+  if (mark == FILES_MARK) {
+    reader_file_list(with->paths, with->n_paths, out);
+  } else if (with->count > 0 && mark == CUT_BEGIN_MARK) {
+    buf_text(out, "(SELECT * FROM ");
+  } else if (with->count > 0) {
+    buf_printf(out, " WHERE file_row_number BETWEEN %llu AND %llu)", (unsigned long long)with->first,
+               (unsigned long long)(with->first + with->count - 1));
   }
-  buf_append(out, text, (size_t)(mark - text));
-  reader_file_list(paths, n_paths, out);
-  buf_append(out, mark + 1, length - (size_t)(mark - text) - 1);
+}
+
+/* Puts the files and the range into a template of `length` bytes. */
+static void fill(const char *text, size_t length, const filling *with, buf *out) {
+  for (const char *end = text + length; text < end;) {
+    size_t run = 0;
+    while (text + run < end && strchr("\x01\x04\x05", text[run]) == NULL) {
+      run++;
+    }
+    buf_append(out, text, run);
+    text += run;
+    if (text < end) {
+      fill_mark(*text++, with, out);
+    }
+  }
 }
 
 /* ------------------------------------------------------------------ groups */
@@ -106,7 +133,7 @@ static void scan_groups(const char *reader, const char *const *paths, size_t n_p
     bool ends_run = i > first && found.group != at.group;
     if (ends_run) {
       buf_text(out, first == 0 ? "SELECT * FROM " : " UNION ALL SELECT * FROM ");
-      fill(at.group, part_length(at.group), paths + first, i - first, out);
+      fill(at.group, part_length(at.group), &(filling){.paths = paths + first, .n_paths = i - first}, out);
       first = i;
     }
     if (found.path != NULL) {
@@ -120,6 +147,14 @@ void source_scan_sql(const char *reader, const char *const *paths, size_t n_path
   if (reader[0] == GROUP_MARK) {
     scan_groups(reader, paths, n_paths, out);
   } else {
-    fill(reader, strlen(reader), paths, n_paths, out);
+    fill(reader, strlen(reader), &(filling){.paths = paths, .n_paths = n_paths}, out);
   }
+}
+
+bool reader_can_cut(const char *reader) {
+  return strchr(reader, CUT_BEGIN_MARK) != NULL;
+}
+
+void source_range_sql(const char *reader, const char *path, uint64_t first, uint64_t count, buf *out) {
+  fill(reader, strlen(reader), &(filling){.paths = &path, .n_paths = 1, .first = first, .count = count}, out);
 }

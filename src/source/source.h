@@ -73,6 +73,26 @@ size_t source_n_files(const source *s);
 const source_file *source_files(const source *s);
 
 /*
+ * Splits: the rows of all shares, one behind the other, are those of the source in its order. Parquet is cut at row
+ * groups, inside them when they are too few; while there are fewer than four files a share, for which their footers are
+ * read, once a source. Else whole files are dealt out by size. A share may be empty.
+ */
+typedef struct source_part {
+  const char *path;
+  uint64_t first, count; /* rows; count 0: the whole file */
+} source_part;
+
+typedef struct source_share {
+  size_t n_parts;
+  const source_part *parts;
+} source_share;
+
+/* Whether it can have more than one share that is not empty. */
+bool source_can_split(const source *s);
+/* Fills `n` shares, in `a`. Thread: any, may do I/O. Errors: FILE_FORMAT, OUT_OF_MEMORY. */
+hf_status source_split(source_catalog *c, source *s, size_t n, arena *a, source_share *out, hf_error *error);
+
+/*
  * The reader call for the given files, with names, types and dialect spelled out so that nothing is sniffed:
  * read_parquet(['/a/x.parquet']) … or a sub-select in parentheses; either can stand behind FROM, with an alias behind
  * it. Columns come under their user names. `reader` is the text that source_reader_text gave (it travels in the
@@ -80,5 +100,7 @@ const source_file *source_files(const source *s);
  */
 const char *source_reader_text(const source *s);
 void source_scan_sql(const char *reader, const char *const *paths, size_t n_paths, buf *out);
+/* The same for `count` rows of one file of a source that can be cut so, the first of them number `first` from 0. */
+void source_range_sql(const char *reader, const char *path, uint64_t first, uint64_t count, buf *out);
 
 #endif

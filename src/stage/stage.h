@@ -61,11 +61,18 @@ typedef struct block_ref {
   task_id task;
   attempt_id attempt;
   uint32_t partition_first, partition_count;
+  uint32_t share_first, share_count, share_of; /* see block_location */
 } block_ref;
+
+/* Rows of a file. */
+typedef struct row_range {
+  uint64_t first, count; /* count 0: all */
+} row_range;
 
 typedef struct task_input {
   size_t n_files;
   const char *const *files;
+  const row_range *ranges; /* of each file; NULL: all are whole */
   size_t n_blocks;
   const block_ref *blocks;
 } task_input;

@@ -257,12 +257,40 @@ static hf_status decode_block(decoder *d, const Holdfast__V1__BlockRef *from, bl
     return error_set(d->error, HF_E_PROTOCOL, "partitions of a block beyond %d: %u from %u",
                      STAGE_MOST_PARTITIONS, from->partition_count, from->partition_first);
   }
+  if ((uint64_t)from->share_first + from->share_count > from->share_of) {
+    return error_set(d->error, HF_E_PROTOCOL, "a share of a block goes beyond the last of %u: %u from %u",
+                     from->share_of, from->share_count, from->share_first);
+  }
   to->job = (job_id){from->job};
   to->stage = (stage_id){from->stage};
   to->task = (task_id){from->task};
   to->attempt = (attempt_id){from->attempt};
   to->partition_first = from->partition_first;
   to->partition_count = from->partition_count;
+  to->share_first = from->share_first;
+  to->share_count = from->share_count;
+  to->share_of = from->share_of;
+  return HF_OK;
+}
+
+static hf_status decode_ranges(decoder *d, const Holdfast__V1__TaskInput *from, task_input *to) {
+  if (from->n_ranges == 0) {
+    return HF_OK;
+  }
+  if (from->n_ranges != from->n_files) {
+    return error_set(d->error, HF_E_PROTOCOL, "%zu files have %zu row ranges", from->n_files, from->n_ranges);
+  }
+  row_range *ranges = arena_array(d->memory, from->n_ranges, sizeof *ranges);
+  if (ranges == NULL) {
+    return no_memory(d);
+  }
+  for (size_t i = 0; i < from->n_ranges; i++) {
+    ranges[i] = (row_range){from->ranges[i]->first, from->ranges[i]->count};
+    if (ranges[i].first > INT64_MAX || ranges[i].count > INT64_MAX - ranges[i].first) {
+      return error_set(d->error, HF_E_PROTOCOL, "a row range is too large");
+    }
+  }
+  to->ranges = ranges;
   return HF_OK;
 }
 
@@ -277,6 +305,7 @@ static hf_status decode_task_input(decoder *d, const Holdfast__V1__TaskInput *fr
   to->n_blocks = from->n_blocks;
   to->blocks = blocks;
   to->n_files = from->n_files;
+  HF_TRY(decode_ranges(d, from, to));
   return copy_texts(d, from->files, from->n_files, &to->files);
 }
 

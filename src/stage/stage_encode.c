@@ -178,6 +178,24 @@ static void encode_block(const block_ref *from, Holdfast__V1__BlockRef *to) {
   to->has_partition_first = to->has_partition_count = 1;
   to->partition_first = from->partition_first;
   to->partition_count = from->partition_count;
+  to->has_share_first = to->has_share_count = to->has_share_of = from->share_of > 0;
+  to->share_first = from->share_first;
+  to->share_count = from->share_count;
+  to->share_of = from->share_of;
+}
+
+static hf_status encode_ranges(encoder *e, const task_input *from, Holdfast__V1__TaskInput *to) {
+  to->n_ranges = from->ranges == NULL ? 0 : from->n_files;
+  to->ranges = (Holdfast__V1__RowRange **)pointers_new(e, to->n_ranges, sizeof **to->ranges);
+  if (to->ranges == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < to->n_ranges; i++) {
+    holdfast__v1__row_range__init(to->ranges[i]);
+    to->ranges[i]->first = from->ranges[i].first;
+    to->ranges[i]->count = from->ranges[i].count;
+  }
+  return HF_OK;
 }
 
 static hf_status encode_task_input(encoder *e, const task_input *from, Holdfast__V1__TaskInput *to) {
@@ -192,7 +210,7 @@ static hf_status encode_task_input(encoder *e, const task_input *from, Holdfast_
   for (size_t i = 0; i < from->n_blocks; i++) {
     encode_block(&from->blocks[i], to->blocks[i]);
   }
-  return HF_OK;
+  return encode_ranges(e, from, to);
 }
 
 static hf_status encode_spec(encoder *e, const task_spec *from, Holdfast__V1__TaskSpec *to) {

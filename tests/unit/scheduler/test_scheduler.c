@@ -44,10 +44,10 @@ static void scheduler_result_files_go_when_let_go(void **state) {
   assert_int_equal(scheduler_run(r->s, &request, NULL, &result, NULL, NULL), HF_OK);
   assert_string_equal(result.columns.columns[0].name, "n");
   assert_int_equal(rig_first(&result), 7);
-  assert_true(rig_exists(result.dir));
+  assert_true(rig_exists(result.locations[0].dir));
   scheduler_release_result(r->s, result.job);
   rig_await_cleaner(r);
-  assert_false(rig_exists(result.dir));
+  assert_false(rig_exists(result.locations[0].dir));
   arena_free(result.memory);
   relation_release(what);
 }
@@ -111,9 +111,8 @@ static void scheduler_progress_that_says_no_cancels(void **state) {
 
 /* Writes a result as client data of the session, as session_from_stream does. */
 static relation *client_data(rig *r, const job_result *from, char *dir, size_t dir_bytes) {
-  block_location at = {.dir = from->dir};
   struct ArrowArrayStream stream;
-  assert_int_equal(block_stream_open(&at, 1, rig_ignore, NULL, &stream, NULL), HF_OK);
+  assert_int_equal(block_stream_open(from->locations, from->n_locations, rig_ignore, NULL, &stream, NULL), HF_OK);
   snprintf(dir, dir_bytes, "%s/%s/4611686018427387904/1/1-1", r->work_dir, r->session.text);
   block_sink_options options = {.dir = dir,
                                 .columns = &from->columns,

@@ -76,8 +76,10 @@ static inline stage_plan sample_plan(void) {
 static const char *const sample_files[] = {"/data/a.parquet", "/data/odd 'name'.csv", "/data/\xff"};
 static const block_ref sample_blocks[] = {
     {.session = {SAMPLE_SESSION}, .job = {1}, .stage = {2}, .task = {3}, .attempt = {4}},
-    {{SAMPLE_KEY}, {UINT64_MAX}, {UINT32_MAX}, {UINT32_MAX}, {UINT32_MAX}, 65535, 1}};
-static const task_input sample_task_inputs[] = {{3, sample_files, 0, NULL}, {0, NULL, 2, sample_blocks}, {0}};
+    {{SAMPLE_KEY}, {UINT64_MAX}, {UINT32_MAX}, {UINT32_MAX}, {UINT32_MAX}, 65535, 1, 2, 1, UINT32_MAX}};
+static const row_range sample_ranges[] = {{0, 0}, {122880, 7}, {INT64_MAX, 0}};
+static const task_input sample_task_inputs[] = {
+    {3, sample_files, sample_ranges, 0, NULL}, {0, NULL, NULL, 2, sample_blocks}, {0}};
 
 static inline task_spec sample_spec(void) {
   return (task_spec){

@@ -124,10 +124,30 @@ static void plan_with_a_wrong_input_is_refused(void **state) {
   }
 }
 
+static void spec_with_a_wrong_range_is_refused(void **state) {
+  (void)state;
+  static const char *const files[] = {"/a", "/b"};
+  static const row_range ranges[] = {{0, 0}, {(uint64_t)INT64_MAX + 1, 1}, {2, INT64_MAX}};
+  for (size_t i = 1; i < sizeof ranges / sizeof ranges[0]; i++) {
+    row_range two[] = {ranges[0], ranges[i]};
+    task_input input = {.n_files = 2, .files = files, .ranges = two};
+    task_spec spec = {{1}, {1}, {1}, {1}, 1, &input}, out;
+    buf bytes = {0};
+    hf_error error = {0};
+    arena *a = arena_new();
+    assert_int_equal(task_spec_pack(&spec, &bytes, NULL), HF_OK);
+    assert_int_equal(task_spec_unpack(bytes.data, bytes.length, a, &out, &error), HF_E_PROTOCOL);
+    assert_non_null(strstr(error.message, "row range"));
+    hf_error_reset(&error);
+    buf_reset(&bytes);
+    arena_free(a);
+  }
+}
+
 static void spec_with_a_wrong_block_is_refused(void **state) {
   (void)state;
-  static const block_ref good = {{SAMPLE_SESSION}, {1}, {1}, {1}, {1}, 0, 0};
-  block_ref cases[] = {good, good, good, good, good, good, good};
+  static const block_ref good = {{SAMPLE_SESSION}, {1}, {1}, {1}, {1}, 0, 0, 0, 0, 0};
+  block_ref cases[] = {good, good, good, good, good, good, good, good};
   cases[0].session = (uuid){""};
   cases[1].job.value = 0;
   cases[2].stage.value = 0;
@@ -136,6 +156,9 @@ static void spec_with_a_wrong_block_is_refused(void **state) {
   cases[5].partition_first = UINT32_MAX;
   cases[5].partition_count = 1;
   cases[6].partition_count = 65537;
+  cases[7].share_first = 2;
+  cases[7].share_count = 2;
+  cases[7].share_of = 3;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     task_input input = {.n_blocks = 1, .blocks = &cases[i]};
     task_spec spec = {{1}, {1}, {1}, {1}, 1, &input}, out;
@@ -156,6 +179,7 @@ int main(void) {
       cmocka_unit_test(plan_with_a_type_of_wrong_shape_is_refused),
       cmocka_unit_test(plan_with_a_wrong_field_is_refused),
       cmocka_unit_test(plan_with_a_wrong_input_is_refused),
+      cmocka_unit_test(spec_with_a_wrong_range_is_refused),
       cmocka_unit_test(spec_with_a_wrong_block_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

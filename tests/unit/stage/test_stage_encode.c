@@ -77,6 +77,9 @@ static void block_assert_equal(const block_ref *got, const block_ref *expected) 
   assert_int_equal(got->attempt.value, expected->attempt.value);
   assert_int_equal(got->partition_first, expected->partition_first);
   assert_int_equal(got->partition_count, expected->partition_count);
+  assert_int_equal(got->share_first, expected->share_first);
+  assert_int_equal(got->share_count, expected->share_count);
+  assert_int_equal(got->share_of, expected->share_of);
 }
 
 static void spec_assert_equal(const task_spec *got, const task_spec *expected) {
@@ -89,7 +92,12 @@ static void spec_assert_equal(const task_spec *got, const task_spec *expected) {
     assert_int_equal(got->inputs[i].n_files, expected->inputs[i].n_files);
     for (size_t f = 0; f < got->inputs[i].n_files; f++) {
       assert_string_equal(got->inputs[i].files[f], expected->inputs[i].files[f]);
+      if (expected->inputs[i].ranges != NULL) {
+        assert_true(got->inputs[i].ranges[f].first == expected->inputs[i].ranges[f].first);
+        assert_true(got->inputs[i].ranges[f].count == expected->inputs[i].ranges[f].count);
+      }
     }
+    assert_true((got->inputs[i].ranges == NULL) == (expected->inputs[i].ranges == NULL));
     assert_int_equal(got->inputs[i].n_blocks, expected->inputs[i].n_blocks);
     for (size_t b = 0; b < got->inputs[i].n_blocks; b++) {
       block_assert_equal(&got->inputs[i].blocks[b], &expected->inputs[i].blocks[b]);

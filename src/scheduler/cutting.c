@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether and how a lowered query is cut into stages: DuckDB's plan of it is read
+ * as a tree and cut, and each stage's text is bound to see that its columns are
+ * the plan's. Whatever is refused on the way is a reason to run it as one task.
+ * Thread: a planning thread.
+ */
+#include "scheduler/scheduler_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#pragma weak stage_cut /* until it is there */
+
+/* Input for one task; what a join side may have to be read whole by every task. */
+#define TASK_BYTES ((uint64_t)64 << 20)
+enum { TASKS_A_SLOT = 2 };
+
+uint32_t cutting_tasks(const scheduler *s, const planning *p) {
+  uint32_t slots = executor_slots(s->executor);
+  uint64_t bytes = planning_input_bytes(p);
+  if (p->settings->tasks > 0) {
+    return p->settings->tasks;
+  }
+  if (slots == 1 || bytes < TASK_BYTES) {
+    return 1;
+  }
+  uint64_t tasks = bytes / TASK_BYTES, most = (uint64_t)slots * TASKS_A_SLOT;
+  return (uint32_t)(tasks < 2 ? 2 : tasks < most ? tasks : most);
+}
+
+static hf_status no_memory(hf_error *error) {
+  return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
+}
+
+/* No graph, for this reason. */
+static hf_status fall_back(planning *p, const char *reason, hf_error *error) {
+  p->graph = (cut_graph){0};
+  p->fallback = arena_strdup(p->memory, reason);
+  return p->fallback == NULL ? no_memory(error) : HF_OK;
+}
+
+static hf_status fall_back_refused(planning *p, const tree_refusal *refusal, hf_error *error) {
+  buf reason = {0};
+  buf_printf(&reason, "%s: %s", refusal->node == NULL ? "plan" : refusal->node,
+             refusal->reason == NULL ? tree_refusal_sentence(refusal->code) : refusal->reason);
+  hf_status status = reason.failed ? no_memory(error) : fall_back(p, buf_cstr(&reason), error);
+  buf_reset(&reason);
+  return status;
+}
+
+/* ------------------------------------------------------------------ sources */
+
+static uint64_t bytes_of(const planning *p, const lower_input *input) {
+  if (input->kind == LOWER_INPUT_SOURCE) {
+    return source_bytes(input->source);
+  }
+  if (input->kind == LOWER_INPUT_LOCAL) {
+    return input->rows * 8 * input->columns.n_columns;
+  }
+  uuid key = relation_look(input->cache_node).cache_id;
+  const held_need *need = planning_need(p, &key);
+  return need == NULL ? 0 : need->bytes;
+}
+
+static cut_source *sources_of(const planning *p) {
+  cut_source *sources = arena_array(p->memory, p->query.n_inputs + 1, sizeof *sources);
+  for (size_t i = 0; sources != NULL && i < p->query.n_inputs; i++) {
+    const lower_input *input = &p->query.inputs[i];
+    bool is_files = input->kind == LOWER_INPUT_SOURCE;
+    sources[i] = (cut_source){.id = arena_printf(p->memory, "%zu", i),
+                              .can_split = !is_files || source_can_split(input->source),
+                              .rows = input->rows,
+                              .bytes = bytes_of(p, input),
+                              .ordered = is_files || input->ordered};
+    if (sources[i].id == NULL) {
+      return NULL;
+    }
+  }
+  return sources;
+}
+
+static bool gives_first_of_many(const job_settings *settings) {
+  for (size_t i = 0; i < settings->n_engine; i++) {
+    if (strcmp(settings->engine[i].name, "scalar_subquery_error_on_multiple_rows") == 0) {
+      return strcmp(settings->engine[i].value, "false") == 0;
+    }
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------------- checks */
+
+static const schema *columns_of_input(const planning *p, const cut_input *input) {
+  return input->is_stage ? &p->graph.stages[input->stage].columns
+                         : &p->query.inputs[strtoul(input->source_id, NULL, 10)].columns;
+}
+
+void cutting_stage_sql(const planning *p, const cut_stage *stage, buf *out) {
+  for (size_t i = 0; i < stage->n_pieces; i++) {
+    const cut_piece *piece = &stage->pieces[i];
+    if (piece->text != NULL) {
+      buf_text(out, piece->text);
+      continue;
+    }
+    buf scan = {0};
+    buf_printf(&scan, "hf_scan('%u')", piece->input);
+    lower_scan_sql(columns_of_input(p, &stage->inputs[piece->input]), buf_cstr(&scan), false, out);
+    out->failed = out->failed || scan.failed;
+    buf_reset(&scan);
+  }
+}
+
+static bool has_types(const schema *found, const schema *expected, bool has_partition) {
+  size_t n = expected->n_columns;
+  if (found->n_columns != n + (has_partition ? 1 : 0)) {
+    return false;
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (!data_type_equal(found->columns[i].type, expected->columns[i].type)) {
+      return false;
+    }
+  }
+  return !has_partition || found->columns[n].type->kind == TYPE_UINTEGER;
+}
+
+/* Binds the stage's text: *why is set when it does not give what the plan says. */
+static hf_status check_stage(engine *planner_engine, planning *p, size_t number, const char **why,
+                             hf_error *error) {
+  const cut_stage *stage = &p->graph.stages[number];
+  engine_scan *scans = arena_array(p->memory, stage->n_inputs + 1, sizeof *scans);
+  buf sql = {0};
+  cutting_stage_sql(p, stage, &sql);
+  for (size_t i = 0; scans != NULL && i < stage->n_inputs; i++) {
+    scans[i] =
+        (engine_scan){arena_printf(p->memory, "%zu", i), columns_of_input(p, &stage->inputs[i]), 1000, false};
+    sql.failed = sql.failed || scans[i].id == NULL;
+  }
+  schema found = {0};
+  hf_error met = {0};
+  hf_status status = HF_OK;
+  if (scans == NULL || sql.failed) {
+    status = no_memory(error);
+  } else {
+    engine_set_scans(planner_engine, scans, stage->n_inputs);
+    status = engine_describe(planner_engine, buf_cstr(&sql), p->memory, &found, &met);
+    engine_set_scans(planner_engine, NULL, 0);
+  }
+  buf_reset(&sql);
+  if (status == HF_E_CANCELLED || status == HF_E_OUT_OF_MEMORY) {
+    if (met.message != NULL) {
+      error_move(error, &met);
+    }
+    return status;
+  }
+  if (status != HF_OK) {
+    *why = arena_printf(p->memory, "stage %zu does not bind: %s", number + 1, met.message);
+  } else if (!has_types(&found, &stage->columns, stage->partitions > 1)) {
+    *why = arena_printf(p->memory, "stage %zu gives other types than the plan says", number + 1);
+  }
+  hf_error_reset(&met);
+  return HF_OK;
+}
+
+/* Why the graph cannot be used, or NULL. */
+static hf_status check_graph(engine *planner_engine, planning *p, const char **why, hf_error *error) {
+  const cut_graph *graph = &p->graph;
+  *why = "no part of it can be split";
+  for (size_t i = 0; i < graph->n_stages; i++) {
+    const cut_stage *stage = &graph->stages[i];
+    if (!stage->one_task) {
+      *why = NULL;
+      break;
+    }
+    if (stage->why_one != NULL && stage->why_one[0] != '\0') {
+      *why = stage->why_one;
+      break;
+    }
+  }
+  for (size_t i = 0; *why != NULL && i < graph->n_stages; i++) {
+    *why = graph->stages[i].one_task ? *why : NULL;
+  }
+  if (*why == NULL && !has_types(&graph->stages[graph->n_stages - 1].columns, &p->columns, false)) {
+    *why = "the last stage gives other types than the query";
+  }
+  for (size_t i = 0; *why == NULL && i < graph->n_stages; i++) {
+    HF_TRY(check_stage(planner_engine, p, i, why, error));
+  }
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------ cutting */
+
+/* The optimised plan as a tree; *root NULL: it fell back. */
+static hf_status read_tree(engine *planner_engine, planning *p, const tree_node **root, hf_error *error) {
+  const char *sql = NULL, *json = NULL, *why = NULL;
+  engine_scan *scans = NULL;
+  *root = NULL;
+  HF_TRY(plan_text_for_planner(&p->query, p->memory, &sql, &scans, error));
+  engine_set_scans(planner_engine, scans, p->query.n_inputs);
+  hf_status status = engine_plan_json(planner_engine, sql, p->memory, &json, &why, error);
+  engine_set_scans(planner_engine, NULL, 0);
+  HF_TRY(status);
+  if (json == NULL) {
+    why = arena_printf(p->memory, "DuckDB cannot serialise the plan: %s", why);
+    return why == NULL ? no_memory(error) : fall_back(p, why, error);
+  }
+  tree_refusal refusal = {0};
+  HF_TRY(plan_tree_read(json, strlen(json), p->memory, root, &refusal, error));
+  return *root == NULL ? fall_back_refused(p, &refusal, error) : HF_OK;
+}
+
+hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
+  const tree_node *root = NULL;
+  if (stage_cut == NULL) {
+    return fall_back(p, "plans are not cut yet", error);
+  }
+  HF_TRY(read_tree(planner_engine, p, &root, error));
+  if (root == NULL) {
+    return HF_OK;
+  }
+  tree_refusal refusal = {0};
+  cut_options options = {.tasks = p->n_tasks,
+                         .broadcast_bytes = TASK_BYTES,
+                         .first_of_many = gives_first_of_many(p->settings),
+                         .sources = sources_of(p),
+                         .n_sources = p->query.n_inputs};
+  if (options.sources == NULL) {
+    return no_memory(error);
+  }
+  HF_TRY(stage_cut(root, &options, p->memory, &p->graph, &refusal, error));
+  if (p->graph.n_stages == 0) {
+    return fall_back_refused(p, &refusal, error);
+  }
+  const char *why = NULL;
+  HF_TRY(check_graph(planner_engine, p, &why, error));
+  return why == NULL ? HF_OK : fall_back(p, why, error);
+}
