@@ -31,7 +31,8 @@ typedef struct cut_options {
 
 /* How the tasks of a stage share an input. */
 typedef enum cut_share {
-  CUT_SPLIT,     /* a source: every task reads its own part, in the source's order from task to task */
+  CUT_SPLIT,     /* every task reads its own part, in order from task to task: of a source its splits, of a stage with one
+                  * partition what so many of its tasks wrote (as many tasks on both sides: task t what task t wrote) */
   CUT_PARTITION, /* a stage partitioned by hash: task t reads the t-th partitions of all its tasks */
   CUT_ALL        /* every task reads all of it, tasks and blocks in order (gather when there is one task, else broadcast) */
 } cut_share;
@@ -41,8 +42,10 @@ typedef struct cut_input {
   bool is_stage;
   uint32_t stage;        /* is_stage: place in the graph, always an earlier one */
   const char *source_id; /* else: of hf_scan */
-  schema columns;        /* what the SQL reads, as c0 … of the stage's output or under the source's column numbers */
-  const size_t *source_columns; /* of the source or stage, as many as columns: which ones */
+  /* What the text reads, and which columns of the source or the stage these are, ascending. The FROM item has all columns
+   * of the source or stage, in order. */
+  schema columns;
+  const size_t *source_columns;
   bool ordered;          /* the SQL relies on the order of the rows */
 } cut_input;
 
@@ -56,7 +59,9 @@ typedef struct cut_stage {
   const cut_piece *pieces; /* with partitions > 1 the last column is the partition number, UINTEGER */
   size_t n_inputs;
   const cut_input *inputs;
-  bool one_task;       /* else as many as options.tasks (or fewer splits than that) */
+  /* Else options.tasks when it reads a stage by SPLIT or PARTITION, otherwise as many as its sources have splits, at most
+   * that. Never none: a task without splits reads empty inputs. */
+  bool one_task;
   uint32_t partitions; /* of its output; 1: not partitioned */
   bool ordered;        /* its reader relies on the order of its rows: the ordered sink */
   schema columns;      /* of its output, c0 … */

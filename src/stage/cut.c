@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk over the plan tree, by kind of operator; the door. A subtree becomes
+ * a part, which ends as a stage where rows must move.
+ * Thread: any, as the door.
+ */
+#include "stage/cut_internal.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ the tree */
+
+hf_status cut_put(cutter *c, const tree_node *node, const cut_part *parts, size_t n_parts,
+                  const tree_node **out) {
+  const tree_node **children = NULL;
+  HF_TRY(cut_array(c, n_parts, sizeof *children, &children));
+  for (size_t i = 0; i < n_parts; i++) {
+    children[i] = parts[i].node;
+  }
+  tree_node copy = *node;
+  copy.n_children = n_parts;
+  copy.children = children;
+  return cut_make_node(c, &copy, out);
+}
+
+hf_status cut_over(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  HF_TRY(cut_node(c, node->children[0], order, out));
+  if (node->kind != TREE_UNNEST) { /* its columns are behind the child's: the others may move */
+    out->n_keys = 0;
+  }
+  return cut_put(c, node, out, 1, &out->node);
+}
+
+hf_status cut_in_one(cutter *c, const tree_node *node, cut_order order, const char *why, cut_part *out) {
+  cut_part *parts = NULL;
+  bool ordered = order == ORDER_NEEDED;
+  HF_TRY(cut_array(c, node->n_children, sizeof *parts, &parts));
+  *out = (cut_part){.is_one = true, .why = why, .what = "one task"};
+  for (size_t i = 0; i < node->n_children; i++) {
+    HF_TRY(cut_node(c, node->children[i], order, &parts[i]));
+    HF_TRY(cut_gather(c, &parts[i], ordered, why));
+    out->rows += parts[i].rows;
+    out->bytes += parts[i].bytes;
+  }
+  return cut_put(c, node, parts, node->n_children, &out->node);
+}
+
+static hf_status copy_whole(cutter *c, const tree_node *node, bool ordered, const tree_node **out) {
+  const cut_cte *cte = node->kind == TREE_CTE_REF ? cut_cte_find(c, node->number) : NULL;
+  const tree_node **children = NULL;
+  if (cte != NULL) {
+    return cut_read(c, cte->stage, CUT_ALL, ordered, node, out);
+  }
+  if (node->n_children == 0) {
+    return cut_scan_leaf(c, node, ordered, out);
+  }
+  HF_TRY(cut_array(c, node->n_children, sizeof *children, &children));
+  for (size_t i = 0; i < node->n_children; i++) {
+    HF_TRY(copy_whole(c, node->children[i], ordered, &children[i]));
+  }
+  tree_node copy = *node;
+  copy.children = children;
+  return cut_make_node(c, &copy, out);
+}
+
+hf_status cut_whole(cutter *c, const tree_node *node, cut_order order, const char *why, cut_part *out) {
+  *out = (cut_part){.is_one = true, .why = why, .what = "one task", .rows = 1e9, .bytes = 1e12};
+  return copy_whole(c, node, order != ORDER_ANY, &out->node);
+}
+
+hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  switch (node->kind) {
+    case TREE_GET:
+      return cut_scan(c, node, order, out);
+    case TREE_VALUES:
+    case TREE_DUMMY:
+    case TREE_EMPTY:
+      return cut_constant_rows(c, node, out);
+    case TREE_FILTER:
+      return cut_filter(c, node, order, out);
+    case TREE_PROJECTION:
+      return cut_projection(c, node, order, out);
+    case TREE_UNNEST:
+      return cut_over(c, node, order, out);
+    case TREE_AGGREGATE:
+      return cut_aggregate(c, node, order, out);
+    case TREE_WINDOW:
+      return cut_window(c, node, order, out);
+    case TREE_DISTINCT:
+      return cut_distinct(c, node, order, out);
+    case TREE_ORDER:
+      return cut_sort(c, node, order, out);
+    case TREE_TOP_N:
+      return cut_top_n(c, node, order, out);
+    case TREE_LIMIT:
+      return cut_limit(c, node, order, out);
+    case TREE_JOIN:
+    case TREE_ASOF_JOIN:
+    case TREE_ANY_JOIN:
+    case TREE_CROSS_PRODUCT:
+      return cut_join(c, node, order, out);
+    case TREE_UNION:
+      return cut_union(c, node, order, out);
+    case TREE_EXCEPT:
+    case TREE_INTERSECT:
+      return cut_set_operation(c, node, order, out);
+    case TREE_CTE:
+      return cut_cte_of(c, node, order, out);
+    case TREE_CTE_REF:
+      return cut_cte_ref(c, node, order, out);
+    case TREE_POSITIONAL_JOIN:
+      return cut_in_one(c, node, ORDER_NEEDED, "POSITIONAL JOIN", out);
+    case TREE_RECURSIVE_CTE:
+      return cut_whole(c, node, order, "a recursive CTE", out);
+    default:
+      return cut_whole(c, node, order, tree_kind_name(node->kind), out);
+  }
+}
+
+/* -------------------------------------------------------------------- door */
+
+/* Rows of a result of less come in the order of the files, as from DuckDB (20-exchange). */
+static const double MOST_SHOWN_BYTES = 64.0 * 1024 * 1024;
+
+static bool is_shown_in_order(const cut_options *options) {
+  double bytes = 0;
+  bool has_order = false;
+  for (size_t i = 0; i < options->n_sources; i++) {
+    bytes += (double)options->sources[i].bytes;
+    has_order |= options->sources[i].ordered;
+  }
+  return has_order && bytes < MOST_SHOWN_BYTES;
+}
+
+static bool has_order(const tree_node *node) {
+  while ((node->kind == TREE_PROJECTION || node->kind == TREE_FILTER || node->kind == TREE_CTE) &&
+         node->n_children > 0) {
+    node = node->children[node->kind == TREE_CTE ? 1 : 0];
+  }
+  return node->kind == TREE_ORDER || node->kind == TREE_TOP_N || node->kind == TREE_LIMIT ||
+         node->kind == TREE_POSITIONAL_JOIN;
+}
+
+static hf_status cut_root(cutter *c, const tree_node *root, bool whole) {
+  const tree_node *plain = NULL;
+  cut_part part;
+  uint32_t last = 0;
+  bool is_shown = is_shown_in_order(c->options);
+  cut_order order = is_shown ? ORDER_SHOWN : ORDER_ANY;
+  HF_TRY(cut_undelim(c, root, &plain));
+  if (whole) {
+    HF_TRY(cut_whole(c, plain, order, c->refusal->reason, &part));
+    *c->refusal = (tree_refusal){TREE_REFUSED_NONE, NULL, NULL};
+  } else {
+    HF_TRY(cut_node(c, plain, order, &part));
+  }
+  return cut_close(c, &part, NULL, is_shown || has_order(plain), &last);
+}
+
+hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out, tree_refusal *refusal,
+                    hf_error *error) {
+  cutter c = {.options = options, .a = a, .error = error, .refusal = refusal};
+  memset(out, 0, sizeof *out);
+  *refusal = (tree_refusal){TREE_REFUSED_NONE, NULL, NULL};
+  hf_status status = cut_root(&c, root, false);
+  if (status == HF_E_UNSUPPORTED && refusal->code != TREE_REFUSED_NONE) { /* what is cut may be refused, the whole not */
+    c = (cutter){.options = options, .a = a, .error = error, .refusal = refusal};
+    status = cut_root(&c, root, true);
+  }
+  if (status == HF_OK) {
+    *out = (cut_graph){c.n_stages, c.stages};
+  }
+  return status == HF_E_UNSUPPORTED && refusal->code != TREE_REFUSED_NONE ? HF_OK : status;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Aggregation: in place when the groups' rows are together; in two steps around
+ * an exchange; or over exchanged rows. One function in two steps is cut_partial.c.
+ * Thread: any, as the door.
+ */
+#include "stage/cut_partial.h"
+
+enum { MOST_GROUPS_OF_SETS = 60 }; /* their id is a BIGINT with a bit for each */
+
+/* -------------------------------------------------------------- what it is */
+
+static bool has_sets(const tree_aggregate *g) {
+  return g->n_sets > 1 || (g->n_sets == 1 && g->sets[0].n != g->n_groups);
+}
+
+static uint64_t bits_of(const tree_group_set *set) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < set->n; i++) {
+    bits |= UINT64_C(1) << set->groups[i];
+  }
+  return bits;
+}
+
+/* The id of a set says which it is: equal sets, which give their rows twice, cannot be told apart. */
+static bool are_sets_distinct(const tree_aggregate *g) {
+  for (size_t i = 0; g->n_groups <= MOST_GROUPS_OF_SETS && i < g->n_sets; i++) {
+    for (size_t k = 0; k < i; k++) {
+      if (bits_of(&g->sets[i]) == bits_of(&g->sets[k])) {
+        return false;
+      }
+    }
+  }
+  return g->n_groups <= MOST_GROUPS_OF_SETS;
+}
+
+static bool are_possible(const tree_node *node, bool together) {
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    if (!partial_is_possible(node->expressions[i], together)) {
+      return false;
+    }
+  }
+  return !has_sets(node->aggregate) || are_sets_distinct(node->aggregate);
+}
+
+static bool is_ordered(const tree_node *node) {
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    if (cut_aggregate_is_ordered(node->expressions[i]->call)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The argument that all DISTINCT aggregates share, or NULL. */
+static const tree_expression *shared_distinct(const tree_node *node) {
+  const tree_expression *found = NULL;
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    const tree_expression *e = node->expressions[i];
+    if (!e->call->distinct) {
+      continue;
+    }
+    if (e->n_children != 1 || cut_is_volatile(e->children[0]) ||
+        (found != NULL && !cut_same(found, e->children[0]))) {
+      return NULL;
+    }
+    found = e->children[0];
+  }
+  return found;
+}
+
+static bool are_groups_stable(const tree_aggregate *g) {
+  for (size_t i = 0; i < g->n_groups; i++) {
+    if (cut_is_volatile(g->groups[i])) {
+      return false;
+    }
+  }
+  return g->n_groups > 0;
+}
+
+/* -------------------------------------------------------------- in two steps */
+
+typedef struct two_steps {
+  cutter *c;
+  const tree_node *node;
+  const tree_aggregate *g;
+  bool has_sets, is_ordered;
+  size_t n_keys;                    /* groups, and the id of the set */
+  size_t n_partials;                /* columns behind them */
+  const tree_expression **partials; /* what they are */
+  size_t *first;                    /* of each aggregate, in partials */
+  bool has_moments;
+} two_steps;
+
+static hf_status list_partials(two_steps *s) {
+  const tree_node *node = s->node;
+  HF_TRY(cut_array(s->c, MOST_PARTIALS * node->n_expressions, sizeof *s->partials, &s->partials));
+  HF_TRY(cut_array(s->c, node->n_expressions, sizeof *s->first, &s->first));
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    const tree_expression *e = node->expressions[i];
+    s->first[i] = s->n_partials;
+    s->n_partials += partial_columns(s->c, e, s->partials + s->n_partials);
+    s->has_moments |= partial_rule(e->call->name)->partial == PARTIAL_MOMENTS;
+  }
+  return HF_OK;
+}
+
+/* Groups, partials, and behind them the id of the set. */
+static hf_status put_partial(two_steps *s, cut_part *part) {
+  const data_type **types = NULL;
+  tree_aggregate *g = NULL;
+  tree_group_set *all = NULL;
+  size_t *every = NULL, n_groups = s->g->n_groups, n = 0;
+  HF_TRY(cut_array(s->c, n_groups + s->n_partials + 1, sizeof *types, &types));
+  HF_TRY(cut_array(s->c, 1, sizeof *g, &g));
+  HF_TRY(cut_array(s->c, 1, sizeof *all, &all));
+  HF_TRY(cut_array(s->c, n_groups, sizeof *every, &every));
+  for (size_t i = 0; i < n_groups; i++) {
+    types[n++] = s->g->groups[i]->type;
+    every[i] = i;
+  }
+  for (size_t i = 0; i < s->n_partials; i++) {
+    types[n++] = s->partials[i]->type;
+  }
+  *all = (tree_group_set){n_groups, every};
+  *g = *s->g;
+  g->n_grouping = s->has_sets ? 1 : 0;
+  g->grouping = all;
+  if (s->has_sets) {
+    types[n++] = &cut_bigint;
+  }
+  tree_node partial = *s->node;
+  partial.aggregate = g;
+  partial.n_columns = n;
+  partial.types = types;
+  partial.n_expressions = s->n_partials;
+  partial.expressions = s->partials;
+  return cut_put(s->c, &partial, part, 1, &part->node);
+}
+
+static hf_status keys_of_partial(two_steps *s, cut_keys *out) {
+  const tree_expression **keys = NULL;
+  size_t n = s->g->n_groups;
+  HF_TRY(cut_array(s->c, n + 1, sizeof *keys, &keys));
+  for (size_t i = 0; i < n; i++) {
+    keys[i] = cut_ref(s->c, i, s->g->groups[i]->type);
+  }
+  if (s->has_sets) {
+    keys[n] = cut_ref(s->c, n + s->n_partials, &cut_bigint);
+  }
+  *out = (cut_keys){n + (s->has_sets ? 1 : 0), keys};
+  return HF_OK;
+}
+
+/* MOMENTS: the mean of each whole group, as columns behind the partial rows. */
+static hf_status put_means(two_steps *s, const cut_keys *keys, cut_part *part) {
+  const tree_node *below = part->node;
+  const tree_expression **means = NULL;
+  const data_type **types = NULL;
+  size_t n = s->node->n_expressions, at = below->n_columns, n_means = 0;
+  if (!s->has_moments) {
+    return HF_OK;
+  }
+  HF_TRY(cut_array(s->c, n, sizeof *means, &means));
+  HF_TRY(cut_array(s->c, at + n, sizeof *types, &types));
+  for (size_t i = 0; i < at; i++) {
+    types[i] = below->types[i];
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (partial_rule(s->node->expressions[i]->call->name)->partial == PARTIAL_MOMENTS) {
+      means[n_means] = partial_mean(s->c, s->g->n_groups + s->first[i], keys);
+      types[at + n_means++] = &cut_double;
+    }
+  }
+  const tree_node window = {.kind = TREE_WINDOW,
+                            .n_columns = at + n_means,
+                            .types = types,
+                            .n_children = 1,
+                            .n_expressions = n_means,
+                            .expressions = means};
+  return cut_put(s->c, &window, part, 1, &part->node);
+}
+
+/* Groups, the id of the set, aggregates. */
+static hf_status put_final(two_steps *s, const cut_keys *keys, size_t n_partial, cut_part *part) {
+  const tree_expression **finals = NULL;
+  const data_type **types = NULL;
+  tree_aggregate *g = NULL;
+  size_t n = s->node->n_expressions, n_means = 0;
+  HF_TRY(cut_array(s->c, n, sizeof *finals, &finals));
+  HF_TRY(cut_array(s->c, keys->n + n, sizeof *types, &types));
+  HF_TRY(cut_array(s->c, 1, sizeof *g, &g));
+  *g = (tree_aggregate){.n_groups = keys->n, .groups = keys->keys};
+  for (size_t i = 0; i < keys->n; i++) {
+    types[i] = keys->keys[i]->type;
+  }
+  for (size_t i = 0; i < n; i++) {
+    const tree_expression *e = s->node->expressions[i], *mean = NULL;
+    if (partial_rule(e->call->name)->partial == PARTIAL_MOMENTS) {
+      mean = cut_ref(s->c, n_partial + n_means++, &cut_double);
+    }
+    finals[i] = partial_final(s->c, e, s->partials + s->first[i], s->g->n_groups + s->first[i], mean);
+    types[keys->n + i] = e->type;
+  }
+  const tree_node node = {.kind = TREE_AGGREGATE,
+                          .n_columns = keys->n + n,
+                          .types = types,
+                          .n_children = 1,
+                          .n_expressions = n,
+                          .expressions = finals,
+                          .aggregate = g};
+  return cut_put(s->c, &node, part, 1, &part->node);
+}
+
+/* GROUPING(…): its bits, taken from the id of the set, whose last bit is the last group. */
+static const tree_expression *grouping_bits(two_steps *s, const tree_group_set *of) {
+  cutter *c = s->c;
+  const tree_expression *id = cut_ref(c, s->g->n_groups, &cut_bigint), *sum = cut_number(c, 0, &cut_bigint);
+  for (size_t i = 0; i < of->n; i++) {
+    const tree_expression *by = cut_number(c, s->g->n_groups - 1 - of->groups[i], &cut_integer);
+    const tree_expression *to = cut_number(c, UINT64_C(1) << (of->n - 1 - i), &cut_bigint);
+    const tree_expression *bit = cut_call(c, EXPRESSION_FUNCTION, ">>", &cut_bigint, id, cut_cast(c, by, &cut_bigint));
+    bit = cut_call(c, EXPRESSION_FUNCTION, "&", &cut_bigint, bit, cut_number(c, 1, &cut_bigint));
+    bit = cut_call(c, EXPRESSION_FUNCTION, "*", &cut_bigint, bit, to);
+    sum = cut_call(c, EXPRESSION_FUNCTION, "+", &cut_bigint, sum, bit);
+  }
+  return sum;
+}
+
+/* Groups, aggregates, GROUPING(…)s: the id goes. */
+static hf_status put_grouping(two_steps *s, cut_part *part) {
+  const tree_node *below = part->node;
+  const tree_expression **columns = NULL;
+  size_t n_groups = s->g->n_groups, n = 0;
+  HF_TRY(cut_array(s->c, s->node->n_columns, sizeof *columns, &columns));
+  for (size_t i = 0; i < below->n_columns; i++) {
+    if (i != n_groups) {
+      columns[n++] = cut_ref(s->c, i, below->types[i]);
+    }
+  }
+  for (size_t i = 0; i < s->g->n_grouping; i++) {
+    columns[n++] = grouping_bits(s, &s->g->grouping[i]);
+  }
+  const tree_node node = {.kind = TREE_PROJECTION,
+                          .n_columns = n,
+                          .types = s->node->types,
+                          .n_children = 1,
+                          .n_expressions = n,
+                          .expressions = columns};
+  part->n_keys = 0;
+  return cut_put(s->c, &node, part, 1, &part->node);
+}
+
+static hf_status in_two_steps(two_steps *s, cut_part *part) {
+  cut_keys keys;
+  HF_TRY(list_partials(s));
+  HF_TRY(put_partial(s, part));
+  size_t n_partial = part->node->n_columns;
+  part->n_keys = 0;
+  part->what = part->what[0] == '\0' ? "partial aggregate" : cut_text(s->c, "%s, partial aggregate", part->what);
+  HF_TRY(keys_of_partial(s, &keys));
+  if (keys.n > 0) {
+    HF_TRY(cut_exchange(s->c, part, &keys, s->is_ordered));
+  } else {
+    HF_TRY(cut_gather(s->c, part, s->is_ordered, ""));
+  }
+  HF_TRY(put_means(s, &keys, part));
+  HF_TRY(put_final(s, &keys, n_partial, part));
+  part->what = "final aggregate";
+  return s->has_sets ? put_grouping(s, part) : HF_OK;
+}
+
+/* ---------------------------------------------------------------- in one step */
+
+/* The columns by which rows are dealt, as columns of the groups; false when one is none of them. */
+static hf_status group_keys(cutter *c, const tree_aggregate *g, cut_part *part, bool *are_together) {
+  size_t *keys = NULL;
+  HF_TRY(cut_array(c, part->n_keys, sizeof *keys, &keys));
+  *are_together = part->n_keys > 0;
+  for (size_t k = 0; k < part->n_keys; k++) {
+    bool found = false;
+    for (size_t i = 0; !found && i < g->n_groups; i++) {
+      found = g->groups[i]->kind == EXPRESSION_REF && g->groups[i]->ref == part->keys[k];
+      keys[k] = i;
+    }
+    *are_together &= found;
+  }
+  if (*are_together) {
+    part->keys = keys;
+  }
+  return HF_OK;
+}
+
+static hf_status exchange_groups(cutter *c, const tree_aggregate *g, bool ordered, cut_part *part) {
+  size_t *keys = NULL;
+  HF_TRY(cut_exchange(c, part, &(cut_keys){g->n_groups, g->groups}, ordered));
+  HF_TRY(cut_array(c, g->n_groups, sizeof *keys, &keys));
+  for (size_t i = 0; i < g->n_groups; i++) {
+    keys[i] = i;
+  }
+  part->n_keys = g->n_groups;
+  part->keys = keys;
+  return HF_OK;
+}
+
+static hf_status in_one_step(cutter *c, const tree_node *node, cut_part *part) {
+  part->what = part->what[0] == '\0' ? "aggregate" : cut_text(c, "%s, aggregate", part->what);
+  return cut_put(c, node, part, 1, &part->node);
+}
+
+static void estimate(const tree_node *node, cut_part *part) {
+  if (node->aggregate->n_groups == 0) {
+    part->rows = 1;
+    part->bytes = 64 * (double)(node->n_columns + 1);
+  }
+}
+
+static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
+  const tree_aggregate *g = node->aggregate;
+  bool ordered = is_ordered(node), are_together = false, sets = has_sets(g);
+  const tree_expression *distinct = shared_distinct(node);
+  two_steps steps = {.c = c, .node = node, .g = g, .has_sets = sets, .is_ordered = ordered};
+  if (!sets) {
+    HF_TRY(group_keys(c, g, part, &are_together));
+  }
+  if (part->is_one || are_together) {
+    return in_one_step(c, node, part);
+  }
+  if (are_possible(node, false)) {
+    return in_two_steps(&steps, part);
+  }
+  if (distinct != NULL && (sets || g->n_groups == 0) && !ordered && are_possible(node, true)) {
+    HF_TRY(cut_exchange(c, part, &(cut_keys){1, &distinct}, false));
+    return in_two_steps(&steps, part);
+  }
+  if (!sets && are_groups_stable(g)) {
+    HF_TRY(exchange_groups(c, g, ordered, part));
+    return in_one_step(c, node, part);
+  }
+  HF_TRY(cut_gather(c, part, ordered,
+                    sets ? "grouping sets over an aggregate that needs all rows" : "an aggregate that needs all rows"));
+  return in_one_step(c, node, part);
+}
+
+hf_status cut_aggregate(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  (void)order;
+  HF_TRY(cut_node(c, node->children[0], is_ordered(node) ? ORDER_NEEDED : ORDER_ANY, out));
+  HF_TRY(place(c, node, out));
+  estimate(node, out);
+  return HF_OK;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions about expressions and subtrees: equality, volatility, reliance on order. */
+#include "stage/cut_internal.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- equality */
+
+static bool is_same_value(const tree_value *a, const tree_value *b) {
+  bool is_text = a->text != NULL && b->text != NULL;
+  bool is_same = data_type_equal(a->type, b->type) && a->is_null == b->is_null && a->lower == b->lower &&
+                 a->upper == b->upper && memcmp(&a->number, &b->number, sizeof a->number) == 0 &&
+                 (a->text == NULL) == (b->text == NULL) && a->length == b->length && a->months == b->months &&
+                 a->days == b->days && a->micros == b->micros && a->n_children == b->n_children;
+  if (!is_same || (is_text && memcmp(a->text, b->text, a->length) != 0)) {
+    return false;
+  }
+  for (size_t i = 0; i < a->n_children; i++) {
+    if (!is_same_value(&a->children[i], &b->children[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Calls whose state is more than a name are taken as different. */
+static bool is_same_call(const tree_call *a, const tree_call *b) {
+  bool are_plain = a->body == NULL && b->body == NULL && a->separator == NULL && b->separator == NULL &&
+                   a->n_quantiles + b->n_quantiles == 0 && a->n_orders + b->n_orders == 0 &&
+                   a->filter == NULL && b->filter == NULL && !a->distinct && !b->distinct;
+  return are_plain && strcmp(a->name, b->name) == 0;
+}
+
+static bool is_same_kind(const tree_expression *a, const tree_expression *b) {
+  switch (a->kind) {
+    case EXPRESSION_REF:
+      return a->ref == b->ref;
+    case EXPRESSION_CONSTANT:
+      return is_same_value(a->value, b->value);
+    case EXPRESSION_FUNCTION:
+    case EXPRESSION_AGGREGATE:
+      return is_same_call(a->call, b->call);
+    case EXPRESSION_WINDOW:
+    case EXPRESSION_UNNEST:
+      return false;
+    default:
+      return a->try_cast == b->try_cast && a->is_or == b->is_or && a->lower_inclusive == b->lower_inclusive &&
+             a->upper_inclusive == b->upper_inclusive && a->comparison == b->comparison &&
+             a->operator== b->operator;
+  }
+}
+
+bool cut_same(const tree_expression *a, const tree_expression *b) {
+  if (a->kind != b->kind || a->n_children != b->n_children || !data_type_equal(a->type, b->type) ||
+      !is_same_kind(a, b)) {
+    return false;
+  }
+  for (size_t i = 0; i < a->n_children; i++) {
+    if (!cut_same(a->children[i], b->children[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* -------------------------------------------------------------- volatility */
+
+static bool is_volatile_name(const char *name) {
+  static const char *const names[] = {"random", "uuid",    "gen_random_uuid", "uuidv4",
+                                      "uuidv7", "nextval", "setseed"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(names[i], name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cut_is_volatile(const tree_expression *e) {
+  bool has_call = e->kind == EXPRESSION_FUNCTION && e->call != NULL;
+  if (has_call &&
+      (is_volatile_name(e->call->name) || (e->call->body != NULL && cut_is_volatile(e->call->body)))) {
+    return true;
+  }
+  for (size_t i = 0; i < e->n_children; i++) {
+    if (cut_is_volatile(e->children[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------------- order */
+
+static bool counts_rows(tree_bound bound) {
+  return bound == BOUND_CURRENT_ROWS || bound == BOUND_PRECEDING_ROWS || bound == BOUND_FOLLOWING_ROWS;
+}
+
+bool cut_window_is_ordered(const tree_expression *e) {
+  if (e->kind != EXPRESSION_WINDOW) { /* an expression of several, made by the cutter */
+    return false;
+  }
+  const tree_window *window = e->window;
+  return window->n_orders == 0 &&
+         (window->function != WINDOW_AGGREGATE || counts_rows(window->start) || counts_rows(window->end) ||
+          window->exclude != EXCLUDE_NO_OTHER || cut_aggregate_is_ordered(window->call));
+}
+
+static bool is_any_ordered(const tree_node *node) {
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    const tree_expression *e = node->expressions[i];
+    if ((node->kind == TREE_WINDOW && cut_window_is_ordered(e)) ||
+        (node->kind == TREE_AGGREGATE && cut_aggregate_is_ordered(e->call))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cut_relies_on_order(const tree_node *node) {
+  bool relies = node->kind == TREE_LIMIT || node->kind == TREE_POSITIONAL_JOIN ||
+                (node->kind == TREE_DISTINCT && node->n_expressions < node->n_columns) ||
+                is_any_ordered(node);
+  for (size_t i = 0; !relies && i < node->n_children; i++) {
+    relies = cut_relies_on_order(node->children[i]);
+  }
+  return relies;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CTEs are stages that several read; a DELIM_JOIN is rewritten into two of them,
+ * so that the rest of the cutter knows only CTEs.
+ * Thread: any, as the door.
+ */
+#include "stage/cut_internal.h"
+
+/* Numbers of our own CTEs; DuckDB's are small. */
+#define FIRST_OWN_CTE (UINT64_C(1) << 48)
+
+/* ------------------------------------------------------------- DELIM_JOIN */
+
+typedef struct undelim {
+  cutter *c;
+  uint64_t keys; /* the CTE that DELIM_GETs here read; 0: none */
+} undelim;
+
+static hf_status rewrite(undelim u, const tree_node *node, const tree_node **out);
+
+static hf_status make_ref(cutter *c, uint64_t number, const tree_node *like, const tree_node **out) {
+  return cut_make_node(c,
+                       &(tree_node){.kind = TREE_CTE_REF,
+                                    .n_columns = like->n_columns,
+                                    .types = like->types,
+                                    .number = number},
+                       out);
+}
+
+static hf_status make_cte(cutter *c, uint64_t number, const tree_node *definition, const tree_node *body,
+                          const tree_node **out) {
+  const tree_node **children = NULL;
+  HF_TRY(cut_array(c, 2, sizeof *children, &children));
+  children[0] = definition;
+  children[1] = body;
+  return cut_make_node(c,
+                       &(tree_node){.kind = TREE_CTE,
+                                    .n_columns = body->n_columns,
+                                    .types = body->types,
+                                    .n_children = 2,
+                                    .children = children,
+                                    .number = number},
+                       out);
+}
+
+/* The distinct keys of the rows: an aggregate of groups only, in which NULLs are equal. */
+static hf_status make_keys(cutter *c, const tree_join *j, const tree_node *rows, const tree_node **out) {
+  const tree_node **child = NULL;
+  const data_type **types = NULL;
+  tree_aggregate *g = NULL;
+  HF_TRY(cut_array(c, 1, sizeof *child, &child));
+  HF_TRY(cut_array(c, j->n_keys, sizeof *types, &types));
+  HF_TRY(cut_array(c, 1, sizeof *g, &g));
+  for (size_t i = 0; i < j->n_keys; i++) {
+    types[i] = j->keys[i]->type;
+  }
+  *child = rows;
+  *g = (tree_aggregate){.n_groups = j->n_keys, .groups = j->keys};
+  return cut_make_node(c,
+                       &(tree_node){.kind = TREE_AGGREGATE,
+                                    .n_columns = j->n_keys,
+                                    .types = types,
+                                    .n_children = 1,
+                                    .children = child,
+                                    .aggregate = g},
+                       out);
+}
+
+static hf_status rewrite_join(undelim u, const tree_node *node, const tree_node **out) {
+  cutter *c = u.c;
+  size_t side = node->join->delim_side;
+  undelim inner = {c, c->next_cte + 1};
+  uint64_t rows_number = c->next_cte;
+  const tree_node *definition = NULL, *other = NULL, *rows = NULL, *keys = NULL, *again = NULL;
+  const tree_node **children = NULL;
+  c->next_cte += 2;
+  HF_TRY(rewrite(u, node->children[side], &definition));
+  HF_TRY(rewrite(inner, node->children[1 - side], &other));
+  HF_TRY(make_ref(c, rows_number, definition, &rows));
+  HF_TRY(make_ref(c, rows_number, definition, &again));
+  HF_TRY(make_keys(c, node->join, again, &keys));
+  HF_TRY(cut_array(c, 2, sizeof *children, &children));
+  children[side] = rows;
+  children[1 - side] = other;
+  tree_node join = *node;
+  join.kind = TREE_JOIN;
+  join.children = children;
+  const tree_node *joined = NULL, *with_keys = NULL;
+  HF_TRY(cut_make_node(c, &join, &joined));
+  HF_TRY(make_cte(c, inner.keys, keys, joined, &with_keys));
+  return make_cte(c, rows_number, definition, with_keys, out);
+}
+
+static hf_status rewrite(undelim u, const tree_node *node, const tree_node **out) {
+  if (node->kind == TREE_DELIM_GET && u.keys != 0) {
+    return make_ref(u.c, u.keys, node, out);
+  }
+  if (node->kind == TREE_DELIM_JOIN) {
+    return rewrite_join(u, node, out);
+  }
+  const tree_node **children = NULL;
+  HF_TRY(cut_array(u.c, node->n_children, sizeof *children, &children));
+  for (size_t i = 0; i < node->n_children; i++) {
+    HF_TRY(rewrite(u, node->children[i], &children[i]));
+  }
+  tree_node copy = *node;
+  copy.children = children;
+  return cut_make_node(u.c, &copy, out);
+}
+
+hf_status cut_undelim(cutter *c, const tree_node *node, const tree_node **out) {
+  c->next_cte = FIRST_OWN_CTE;
+  return rewrite((undelim){c, 0}, node, out);
+}
+
+/* --------------------------------------------------------------------- CTEs */
+
+const cut_cte *cut_cte_find(const cutter *c, uint64_t number) {
+  for (const cut_cte *cte = c->ctes; cte != NULL; cte = cte->outer) {
+    if (cte->number == number) {
+      return cte;
+    }
+  }
+  return NULL;
+}
+
+/* Bytes below which rows that many read are one task's at once. */
+hf_status cut_cte_of(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  cut_cte own = {.outer = c->ctes, .number = node->number};
+  bool ordered = order == ORDER_NEEDED || cut_relies_on_order(node->children[1]);
+  HF_TRY(cut_node(c, node->children[0], ordered ? ORDER_NEEDED : ORDER_ANY, &own.part));
+  own.part.what = cut_text(c, "%s (CTE)", own.part.what[0] == '\0' ? "rows" : own.part.what);
+  HF_TRY(cut_close(c, &own.part, NULL, ordered, &own.stage));
+  c->ctes = &own;
+  hf_status status = cut_node(c, node->children[1], order, out);
+  c->ctes = own.outer;
+  return status;
+}
+
+hf_status cut_cte_ref(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  const cut_cte *cte = cut_cte_find(c, node->number);
+  if (cte == NULL) {
+    return cut_whole(c, node, order, "a reference to a CTE that is not known", out);
+  }
+  *out = cte->part;
+  out->what = "CTE";
+  return cut_read(c, cte->stage, cte->part.is_one ? CUT_ALL : CUT_SPLIT, order == ORDER_NEEDED, node, &out->node);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files that cut a plan tree share. Not a door: the door is cut.h. */
+#ifndef HF_STAGE_CUT_INTERNAL_H
+#define HF_STAGE_CUT_INTERNAL_H
+
+#include "stage/cut.h"
+
+/* Whether the reader of rows relies on their order. */
+typedef enum cut_order {
+  ORDER_ANY,
+  ORDER_SHOWN, /* it is only shown: kept where that costs no parallel work */
+  ORDER_NEEDED /* the answer depends on it */
+} cut_order;
+
+/* A subtree that is still part of a stage to be: its leaves are inputs. */
+typedef struct cut_part {
+  const tree_node *node;
+  bool is_one;     /* one task runs it; else each task has a share of the rows */
+  const char *why; /* is_one: why; "" when it is no loss */
+  const char *what;
+  double rows, bytes; /* at most, as far as known */
+  /* Not is_one: rows with equal values in these columns are in the same task, chosen by their hash in this order. 0:
+   * nothing is known. */
+  size_t n_keys;
+  const size_t *keys;
+} cut_part;
+
+/* A CTE that references read. */
+typedef struct cut_cte {
+  const struct cut_cte *outer;
+  uint64_t number;
+  uint32_t stage;
+  cut_part part; /* as it was when its stage was made */
+} cut_cte;
+
+/* An input before the stage that reads it is written; the number of its leaf is the place in the list. */
+typedef struct cut_reading {
+  cut_share share; /* of a source: by the stage, when it is made */
+  bool is_stage, ordered;
+  uint32_t stage;
+  const char *source_id;
+} cut_reading;
+
+typedef struct cutter {
+  const cut_options *options;
+  arena *a;
+  hf_error *error;
+  tree_refusal *refusal;
+  bool is_out_of_memory; /* a small allocation failed: nothing is written any more */
+  size_t n_stages, stages_capacity;
+  cut_stage *stages;
+  size_t n_readings, readings_capacity;
+  cut_reading *readings;
+  const cut_cte *ctes;
+  uint64_t next_cte; /* numbers that the plan does not use */
+} cutter;
+
+/* What makes the partition number of a row. */
+typedef struct cut_keys {
+  size_t n;
+  const tree_expression *const *keys;
+} cut_keys;
+
+/* cut.c */
+hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* One task for a subtree as it stands, but for CTEs outside it. */
+hf_status cut_whole(cutter *c, const tree_node *node, cut_order order, const char *why, cut_part *out);
+/* Cuts the only child and puts the node over it. */
+hf_status cut_over(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* The node over parts of one stage; rows, keys and the rest are the caller's. */
+hf_status cut_put(cutter *c, const tree_node *node, const cut_part *parts, size_t n_parts,
+                  const tree_node **out);
+/* Cuts every child and gathers it; the node runs in one task. */
+hf_status cut_in_one(cutter *c, const tree_node *node, cut_order order, const char *why, cut_part *out);
+
+/* cut_stage.c */
+/* Makes the part a stage. `keys` NULL: not partitioned. */
+hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool ordered, uint32_t *stage);
+/* A leaf that reads a stage. */
+hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
+                   const tree_node **out);
+/* The part becomes one that one task has; nothing is done when it is. */
+hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why);
+/* The part becomes one that every task has whole. */
+hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered);
+/* The part's rows are dealt by the hash of the keys; nothing is done when they are already. */
+hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ordered);
+/* The same by all columns. */
+hf_status cut_exchange_all(cutter *c, cut_part *part);
+
+/* cut_scan.c */
+hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_constant_rows(cutter *c, const tree_node *node, cut_part *out);
+/* A copy of a leaf that reads a source. */
+hf_status cut_scan_leaf(cutter *c, const tree_node *node, bool ordered, const tree_node **out);
+const cut_source *cut_source_of(const cutter *c, const tree_node *node);
+/* cut_row.c */
+hf_status cut_filter(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_projection(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* cut_order.c */
+hf_status cut_limit(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_top_n(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_sort(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* cut_aggregate.c */
+hf_status cut_aggregate(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* Whether an aggregate's answer depends on the order of its rows. */
+bool cut_aggregate_is_ordered(const tree_call *call);
+/* cut_join.c */
+hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* cut_setop.c */
+hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_set_operation(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* cut_cte.c */
+/* Replaces DELIM_JOINs by two CTEs each: the rows, and their distinct keys. */
+hf_status cut_undelim(cutter *c, const tree_node *node, const tree_node **out);
+hf_status cut_cte_of(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_cte_ref(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+const cut_cte *cut_cte_find(const cutter *c, uint64_t number);
+
+/* cut_make.c: trees. What is out of memory is noted in the cutter; the result is then something harmless. */
+extern const data_type cut_bigint, cut_hugeint, cut_ubigint, cut_uinteger, cut_integer, cut_double, cut_boolean,
+    cut_varchar;
+hf_status cut_array(cutter *c, size_t n, size_t bytes, void *out);
+hf_status cut_make_node(cutter *c, const tree_node *like, const tree_node **out);
+const tree_expression *cut_make(cutter *c, const tree_expression *like);
+const tree_expression *cut_ref(cutter *c, size_t at, const data_type *type);
+const tree_expression *cut_cast(cutter *c, const tree_expression *e, const data_type *type);
+const tree_expression *cut_number(cutter *c, uint64_t value, const data_type *type);
+/* A FUNCTION or AGGREGATE of at most two arguments, NULL where there is none. */
+const tree_expression *cut_call(cutter *c, tree_expression_kind kind, const char *name, const data_type *type,
+                                const tree_expression *first, const tree_expression *second);
+const tree_expression *cut_operator(cutter *c, tree_operator operator, const data_type *type,
+                                    const tree_expression *first, const tree_expression *second);
+const tree_expression *cut_compare(cutter *c, tree_comparison comparison, const tree_expression *left,
+                                   const tree_expression *right);
+/* CASE WHEN when THEN then ELSE NULL END */
+const tree_expression *cut_case(cutter *c, const tree_expression *when, const tree_expression *then);
+/* All columns of a node as references. */
+hf_status cut_refs(cutter *c, const tree_node *node, const tree_expression ***out, size_t n_more);
+const char *cut_text(cutter *c, const char *format, ...) HF_PRINTF(2, 3);
+/* cut_compare.c */
+bool cut_same(const tree_expression *a, const tree_expression *b);
+/* Whether it may give another value when it is computed again. */
+bool cut_is_volatile(const tree_expression *e);
+/* Whether a window function's answer depends on the order of rows that its ORDER BY leaves open: it has none. */
+bool cut_window_is_ordered(const tree_expression *e);
+/* Whether a subtree has an operator whose answer depends on the order of the rows below it. */
+bool cut_relies_on_order(const tree_node *node);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joins: both sides are dealt by the hash of the keys that must be equal, or one
+ * side is given whole to every task: never the side whose unmatched rows get
+ * out, and for MARK and SINGLE always all rows that one row may be compared with.
+ * Thread: any, as the door.
+ */
+#include "stage/cut_internal.h"
+
+typedef struct joining {
+  cutter *c;
+  const tree_node *node;
+  cut_part sides[2];
+  cut_keys keys[2]; /* what must be equal; of both sides as many */
+} joining;
+
+enum { LEFT, RIGHT };
+
+/* ------------------------------------------------------------ what it allows */
+
+static bool may_be_whole(const tree_node *node, int side) {
+  if (node->kind == TREE_CROSS_PRODUCT) {
+    return true;
+  }
+  switch (node->join->type) {
+    case JOIN_INNER:
+      return side == RIGHT || node->kind != TREE_ASOF_JOIN;
+    case JOIN_RIGHT:
+      return side == LEFT && node->kind != TREE_ASOF_JOIN;
+    case JOIN_RIGHT_SEMI:
+    case JOIN_RIGHT_ANTI:
+      return side == LEFT;
+    case JOIN_FULL:
+      return false;
+    default:
+      return side == RIGHT;
+  }
+}
+
+/* Whether rows that differ in the condition's sides need not meet: of a MARK that compares with ANY, only in the
+ * correlated conditions. */
+static bool separates(const tree_join *j, size_t i) {
+  const tree_condition *condition = &j->conditions[i];
+  bool is_equal = condition->comparison == COMPARE_EQUAL || condition->comparison == COMPARE_NOT_DISTINCT_FROM;
+  bool is_any = j->type == JOIN_MARK && i >= j->n_mark_types && condition->comparison == COMPARE_EQUAL;
+  return is_equal && !is_any && data_type_equal(condition->left->type, condition->right->type) &&
+         !cut_is_volatile(condition->left) && !cut_is_volatile(condition->right);
+}
+
+/* A tuple MARK without correlation asks whether any right row holds a NULL. */
+static bool needs_all(const tree_join *j) {
+  return j->type == JOIN_MARK && j->n_mark_types == 0 && j->n_conditions > 1;
+}
+
+static hf_status list_keys(joining *x) {
+  const tree_join *j = x->node->join;
+  const tree_expression **keys[2] = {NULL, NULL};
+  size_t n = 0, most = j == NULL ? 0 : j->n_conditions;
+  HF_TRY(cut_array(x->c, most, sizeof *keys[LEFT], &keys[LEFT]));
+  HF_TRY(cut_array(x->c, most, sizeof *keys[RIGHT], &keys[RIGHT]));
+  for (size_t i = 0; j != NULL && !needs_all(j) && i < j->n_conditions; i++) {
+    if (separates(j, i)) {
+      keys[LEFT][n] = j->conditions[i].left;
+      keys[RIGHT][n++] = j->conditions[i].right;
+    }
+  }
+  x->keys[LEFT] = (cut_keys){n, keys[LEFT]};
+  x->keys[RIGHT] = (cut_keys){n, keys[RIGHT]};
+  return HF_OK;
+}
+
+/* ----------------------------------------------------------- what is there */
+
+/* Takes as keys those by which a side is dealt already, in its order; false when it is by others. */
+static hf_status take_keys_of(joining *x, int side, bool *taken) {
+  const cut_part *part = &x->sides[side];
+  const tree_expression **keys[2] = {NULL, NULL};
+  *taken = false;
+  if (part->is_one || part->n_keys == 0) {
+    return HF_OK;
+  }
+  HF_TRY(cut_array(x->c, part->n_keys, sizeof *keys[LEFT], &keys[LEFT]));
+  HF_TRY(cut_array(x->c, part->n_keys, sizeof *keys[RIGHT], &keys[RIGHT]));
+  for (size_t k = 0; k < part->n_keys; k++) {
+    size_t i = 0;
+    while (i < x->keys[side].n && (x->keys[side].keys[i]->kind != EXPRESSION_REF ||
+                                   x->keys[side].keys[i]->ref != part->keys[k])) {
+      i++;
+    }
+    if (i == x->keys[side].n) {
+      return HF_OK;
+    }
+    keys[LEFT][k] = x->keys[LEFT].keys[i];
+    keys[RIGHT][k] = x->keys[RIGHT].keys[i];
+  }
+  x->keys[LEFT] = (cut_keys){part->n_keys, keys[LEFT]};
+  x->keys[RIGHT] = (cut_keys){part->n_keys, keys[RIGHT]};
+  *taken = true;
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------ placing */
+
+static bool is_small(const joining *x, int side) {
+  return x->sides[side].bytes < (double)x->c->options->broadcast_bytes;
+}
+
+/* The side that every task gets whole, or -1. */
+static int whole_side(const joining *x) {
+  bool has_keys = x->keys[LEFT].n > 0;
+  int smaller = x->sides[LEFT].bytes < x->sides[RIGHT].bytes ? LEFT : RIGHT;
+  for (int i = 0; i < 2; i++) {
+    int side = i == 0 ? smaller : 1 - smaller;
+    if (may_be_whole(x->node, side) && !x->sides[1 - side].is_one && (!has_keys || is_small(x, side))) {
+      return side;
+    }
+  }
+  return -1;
+}
+
+static hf_status place(joining *x, bool ordered) {
+  cutter *c = x->c;
+  int whole = whole_side(x);
+  bool taken = false;
+  if (x->sides[LEFT].is_one && x->sides[RIGHT].is_one) {
+    return HF_OK;
+  }
+  if (whole >= 0) {
+    HF_TRY(cut_broadcast(c, &x->sides[whole], ordered));
+    x->sides[whole].is_one = false;
+    return HF_OK;
+  }
+  if (x->keys[LEFT].n == 0) {
+    const char *why = cut_text(c, "a join (%s) without keys of a side that cannot be whole in every task",
+                               x->node->join == NULL ? "CROSS" : tree_join_type_name(x->node->join->type));
+    HF_TRY(cut_gather(c, &x->sides[LEFT], ordered, why));
+    return cut_gather(c, &x->sides[RIGHT], ordered, why);
+  }
+  int larger = x->sides[LEFT].bytes < x->sides[RIGHT].bytes ? RIGHT : LEFT;
+  HF_TRY(take_keys_of(x, larger, &taken));
+  if (!taken) {
+    HF_TRY(take_keys_of(x, 1 - larger, &taken));
+  }
+  HF_TRY(cut_exchange(c, &x->sides[LEFT], &x->keys[LEFT], ordered));
+  return cut_exchange(c, &x->sides[RIGHT], &x->keys[RIGHT], ordered);
+}
+
+/* ------------------------------------------------------------------- result */
+
+static bool is_left_out(const tree_join *j) {
+  return j->type == JOIN_RIGHT_SEMI || j->type == JOIN_RIGHT_ANTI;
+}
+
+static bool is_right_out(const tree_join *j) {
+  return j->type == JOIN_SEMI || j->type == JOIN_ANTI || j->type == JOIN_MARK;
+}
+
+/* The column of the result that holds a side's column, or n_columns. */
+static size_t column_of(const tree_node *node, int side, size_t at) {
+  const tree_join *j = node->join;
+  if (j == NULL) {
+    return (side == RIGHT ? node->children[0]->n_columns : 0) + at;
+  }
+  if (side == LEFT ? is_left_out(j) : is_right_out(j)) {
+    return node->n_columns;
+  }
+  const size_t *map = side == LEFT ? j->left : j->right;
+  size_t n = side == LEFT ? j->n_left : j->n_right, first = side == LEFT || is_left_out(j) ? 0 : j->n_left;
+  for (size_t i = 0; i < n; i++) {
+    if ((map == NULL ? i : map[i]) == at) {
+      return first + i;
+    }
+  }
+  return node->n_columns;
+}
+
+/* Rows stay where the side's rows are, unless NULLs stand in for it. */
+static hf_status keep_keys(joining *x, int side, cut_part *out) {
+  const cut_part *part = &x->sides[side];
+  size_t *keys = NULL;
+  HF_TRY(cut_array(x->c, part->n_keys, sizeof *keys, &keys));
+  out->n_keys = 0;
+  for (size_t k = 0; k < part->n_keys; k++) {
+    keys[k] = column_of(x->node, side, part->keys[k]);
+    if (keys[k] == x->node->n_columns) {
+      return HF_OK;
+    }
+  }
+  out->n_keys = part->n_keys;
+  out->keys = keys;
+  return HF_OK;
+}
+
+static hf_status set_keys(joining *x, int whole, cut_part *out) {
+  tree_join_type type = x->node->join == NULL ? JOIN_INNER : x->node->join->type;
+  bool of_left = type != JOIN_RIGHT && type != JOIN_FULL && whole != LEFT;
+  bool of_right = (type == JOIN_INNER || type == JOIN_RIGHT || type == JOIN_RIGHT_SEMI || type == JOIN_RIGHT_ANTI) &&
+                  whole != RIGHT;
+  out->n_keys = 0;
+  if (of_left) {
+    HF_TRY(keep_keys(x, LEFT, out));
+  }
+  return of_right && out->n_keys == 0 ? keep_keys(x, RIGHT, out) : HF_OK;
+}
+
+static void estimate(const joining *x, cut_part *out) {
+  const cut_part *l = &x->sides[LEFT], *r = &x->sides[RIGHT];
+  const tree_join *j = x->node->join;
+  out->rows = l->rows > r->rows ? l->rows : r->rows;
+  out->bytes = l->bytes + r->bytes;
+  if (j == NULL || x->keys[LEFT].n == 0) {
+    out->rows = l->rows * r->rows;
+    out->bytes = l->rows * r->bytes + r->rows * l->bytes;
+  }
+  if (j != NULL && (is_right_out(j) || j->type == JOIN_SINGLE)) {
+    out->rows = l->rows;
+    out->bytes = l->bytes + (j->type == JOIN_SINGLE ? r->bytes : 0);
+  } else if (j != NULL && is_left_out(j)) {
+    out->rows = r->rows;
+    out->bytes = r->bytes;
+  }
+}
+
+static const char *say(joining *x, int whole, const cut_part *before) {
+  const char *left = before[LEFT].what, *right = before[RIGHT].what;
+  const char *how = whole >= 0 ? "broadcast join" : x->sides[LEFT].is_one ? "join" : "hash join";
+  const char *first = whole != LEFT ? left : right;
+  return first[0] == '\0' ? how : cut_text(x->c, "%s, %s", first, how);
+}
+
+hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  joining x = {.c = c, .node = node};
+  cut_order below = order == ORDER_NEEDED ? ORDER_NEEDED : ORDER_ANY;
+  HF_TRY(cut_node(c, node->children[0], below, &x.sides[LEFT]));
+  HF_TRY(cut_node(c, node->children[1], below, &x.sides[RIGHT]));
+  HF_TRY(list_keys(&x));
+  bool are_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one;
+  int whole = are_one ? -1 : whole_side(&x);
+  HF_TRY(place(&x, order == ORDER_NEEDED));
+  *out = (cut_part){.is_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, .why = ""};
+  if (out->is_one) {
+    out->why = x.sides[LEFT].why[0] != '\0' ? x.sides[LEFT].why : x.sides[RIGHT].why;
+  } else {
+    HF_TRY(set_keys(&x, whole, out));
+  }
+  estimate(&x, out);
+  out->what = say(&x, whole, x.sides);
+  return cut_put(c, node, x.sides, 2, &out->node);
+}

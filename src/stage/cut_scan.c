@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leaves: sources, functions that make rows, constant rows; and how large they are. */
+#include "stage/cut_internal.h"
+
+#include <string.h>
+
+enum { BYTES_OF_A_CELL = 16 };
+
+static bool is_source(const tree_node *node) {
+  return node->kind == TREE_GET && node->n_children == 0 && strcmp(node->scan->function, "hf_scan") == 0 &&
+         node->scan->n_parameters > 0 && node->scan->parameters[0].text != NULL;
+}
+
+const cut_source *cut_source_of(const cutter *c, const tree_node *node) {
+  for (size_t i = 0; is_source(node) && i < c->options->n_sources; i++) {
+    if (strcmp(c->options->sources[i].id, node->scan->parameters[0].text) == 0) {
+      return &c->options->sources[i];
+    }
+  }
+  return NULL;
+}
+
+hf_status cut_scan_leaf(cutter *c, const tree_node *node, bool ordered, const tree_node **out) {
+  if (!is_source(node)) {
+    *out = node;
+    return HF_OK;
+  }
+  return cut_read(c, 0, CUT_ALL, ordered, node, out);
+}
+
+static double share_read(const tree_scan *scan) {
+  size_t n = scan->n_scanned < scan->n_source ? scan->n_scanned : scan->n_source;
+  return scan->n_source == 0 ? 1 : (double)n / (double)scan->n_source;
+}
+
+hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  if (node->n_children > 0) {
+    return cut_over(c, node, order, out);
+  }
+  const cut_source *source = cut_source_of(c, node);
+  *out = (cut_part){.is_one = source == NULL || !source->can_split, .why = "", .what = "scan"};
+  if (source == NULL) {
+    out->why = is_source(node) ? "a source that is not known" : cut_text(c, "%.100s()", node->scan->function);
+    out->rows = out->bytes = 1e9;
+  } else {
+    out->why = out->is_one ? "a source that cannot be split" : "";
+    out->rows = (double)source->rows;
+    out->bytes = (double)source->bytes * share_read(node->scan);
+  }
+  return cut_scan_leaf(c, node, order == ORDER_NEEDED || (order == ORDER_SHOWN && source != NULL && source->ordered),
+                       &out->node);
+}
+
+hf_status cut_constant_rows(cutter *c, const tree_node *node, cut_part *out) {
+  if (node->n_children > 0 && node->children[0]->kind != TREE_DUMMY) {
+    return cut_in_one(c, node, ORDER_ANY, "rows of expressions over a child", out);
+  }
+  size_t width = node->n_columns == 0 ? 1 : node->n_columns;
+  *out = (cut_part){.node = node, .is_one = true, .why = "constant rows", .what = "constant rows"};
+  out->rows = node->kind == TREE_VALUES ? (double)(node->n_expressions / width) : node->kind == TREE_DUMMY;
+  out->bytes = out->rows * (double)width * BYTES_OF_A_CELL;
+  return HF_OK;
+}

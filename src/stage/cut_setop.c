@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Set operations and DISTINCT: equal rows come together by an exchange. */
+#include "stage/cut_internal.h"
+
+/* ---------------------------------------------------------------- DISTINCT */
+
+static bool are_together(const cut_part *part, const tree_node *node) {
+  for (size_t k = 0; k < part->n_keys; k++) {
+    bool found = false;
+    for (size_t i = 0; !found && i < node->n_expressions; i++) {
+      found = node->expressions[i]->kind == EXPRESSION_REF && node->expressions[i]->ref == part->keys[k];
+    }
+    if (!found) {
+      return false;
+    }
+  }
+  return part->is_one || part->n_keys > 0;
+}
+
+static bool are_stable(const tree_node *node) {
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    if (cut_is_volatile(node->expressions[i])) {
+      return false;
+    }
+  }
+  return node->n_expressions > 0;
+}
+
+/* Targets that are all columns: which of the equal rows stays makes no difference. */
+static bool is_plain(const tree_node *node) {
+  for (size_t i = 0; i < node->n_columns; i++) {
+    bool found = false;
+    for (size_t k = 0; !found && k < node->n_expressions; k++) {
+      found = node->expressions[k]->kind == EXPRESSION_REF && node->expressions[k]->ref == i;
+    }
+    if (!found) {
+      return false;
+    }
+  }
+  return node->n_orders == 0;
+}
+
+hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  bool ordered = !is_plain(node) || order == ORDER_NEEDED;
+  HF_TRY(cut_node(c, node->children[0], ordered ? ORDER_NEEDED : ORDER_ANY, out));
+  if (!are_together(out, node)) {
+    if (!are_stable(node)) {
+      HF_TRY(cut_gather(c, out, ordered, "DISTINCT on a value that differs each time"));
+    } else {
+      if (node->n_orders == 0) { /* each task drops its own */
+        HF_TRY(cut_put(c, node, out, 1, &out->node));
+        out->what = out->what[0] == '\0' ? "distinct" : cut_text(c, "%s, distinct", out->what);
+      }
+      HF_TRY(cut_exchange(c, out, &(cut_keys){node->n_expressions, node->expressions}, ordered));
+    }
+  }
+  out->what = out->what[0] == '\0' ? "distinct" : cut_text(c, "%s, distinct", out->what);
+  return cut_put(c, node, out, 1, &out->node);
+}
+
+/* ---------------------------------------------------------- set operations */
+
+static hf_status cut_children(cutter *c, const tree_node *node, cut_order order, cut_part **out, bool *all_one) {
+  cut_part *parts = NULL;
+  HF_TRY(cut_array(c, node->n_children, sizeof *parts, &parts));
+  *all_one = true;
+  for (size_t i = 0; i < node->n_children; i++) {
+    HF_TRY(cut_node(c, node->children[i], order, &parts[i]));
+    *all_one &= parts[i].is_one;
+  }
+  *out = parts;
+  return HF_OK;
+}
+
+static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts, const char *what, cut_part *out) {
+  *out = (cut_part){.is_one = parts[0].is_one, .why = "", .what = what};
+  for (size_t i = 0; i < node->n_children; i++) {
+    out->rows += parts[i].rows;
+    out->bytes += parts[i].bytes;
+    out->why = out->why[0] != '\0' ? out->why : parts[i].why;
+  }
+  return cut_put(c, node, parts, node->n_children, &out->node);
+}
+
+/* UNION ALL: each task has its share of every branch; one that is one task's is dealt first. */
+hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  cut_part *parts = NULL;
+  bool all_one = false;
+  if (!node->all) {
+    return cut_set_operation(c, node, order, out);
+  }
+  HF_TRY(cut_children(c, node, order, &parts, &all_one));
+  for (size_t i = 0; !all_one && i < node->n_children; i++) {
+    if (order == ORDER_NEEDED) {
+      HF_TRY(cut_gather(c, &parts[i], true, "UNION ALL whose order matters"));
+    } else if (parts[i].is_one) {
+      HF_TRY(cut_exchange_all(c, &parts[i]));
+    }
+  }
+  return put_all(c, node, parts, "union", out);
+}
+
+/* Hashes are equal only of equal types. */
+static bool are_types_equal(const tree_node *node) {
+  for (size_t i = 1; i < node->n_children; i++) {
+    for (size_t k = 0; k < node->n_columns; k++) {
+      if (!data_type_equal(node->children[0]->types[k], node->children[i]->types[k])) {
+        return false;
+      }
+    }
+  }
+  return node->n_columns > 0;
+}
+
+hf_status cut_set_operation(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  cut_part *parts = NULL;
+  bool all_one = false;
+  (void)order;
+  HF_TRY(cut_children(c, node, ORDER_ANY, &parts, &all_one));
+  for (size_t i = 0; !all_one && i < node->n_children; i++) {
+    if (are_types_equal(node)) {
+      HF_TRY(cut_exchange_all(c, &parts[i]));
+    } else {
+      HF_TRY(cut_gather(c, &parts[i], false, "a set operation over columns of different types"));
+    }
+  }
+  HF_TRY(put_all(c, node, parts, "set operation", out));
+  out->n_keys = out->is_one ? 0 : parts[0].n_keys;
+  out->keys = parts[0].keys;
+  return HF_OK;
+}

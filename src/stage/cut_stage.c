@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A part becomes a stage, and its reader a leaf: SQL, inputs, the partition
+ * column; gathers, broadcasts and exchanges.
+ * Thread: any, as the door.
+ */
+#include "stage/cut_internal.h"
+
+#include "sql/write.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------ what it says */
+
+/* CAST(hash(k1, …) % n AS UINTEGER). */
+static const tree_expression *partition_of(cutter *c, const cut_keys *keys) {
+  const tree_expression *hash = NULL;
+  tree_call *call = arena_alloc(c->a, sizeof *call);
+  if (call == NULL || keys->n == 0) {
+    c->is_out_of_memory |= call == NULL;
+    return cut_number(c, 0, &cut_uinteger);
+  }
+  call->name = "hash";
+  hash = cut_make(c, &(tree_expression){.kind = EXPRESSION_FUNCTION,
+                                        .type = &cut_ubigint,
+                                        .n_children = keys->n,
+                                        .children = keys->keys,
+                                        .call = call});
+  const tree_expression *n = cut_number(c, c->options->tasks, &cut_ubigint);
+  return cut_cast(c, cut_call(c, EXPRESSION_FUNCTION, "%", &cut_ubigint, hash, n), &cut_uinteger);
+}
+
+/* The node, or one more column behind it. */
+static hf_status add_partition(cutter *c, const tree_node *node, const cut_keys *keys, const tree_node **out) {
+  const tree_expression **columns = NULL;
+  const data_type **types = NULL;
+  size_t n = node->n_columns;
+  HF_TRY(cut_refs(c, node, &columns, 1));
+  HF_TRY(cut_array(c, n + 1, sizeof *types, &types));
+  for (size_t i = 0; i < n; i++) {
+    types[i] = node->types[i];
+  }
+  columns[n] = partition_of(c, keys);
+  types[n] = &cut_uinteger;
+  const tree_node **child = NULL;
+  HF_TRY(cut_array(c, 1, sizeof *child, &child));
+  *child = node;
+  return cut_make_node(c,
+                       &(tree_node){.kind = TREE_PROJECTION,
+                                    .n_columns = n + 1,
+                                    .types = types,
+                                    .n_children = 1,
+                                    .children = child,
+                                    .n_expressions = n + 1,
+                                    .expressions = columns},
+                       out);
+}
+
+/* Rows without columns cross as rows of a constant. */
+static hf_status add_column(cutter *c, const tree_node *node, const tree_node **out) {
+  const tree_expression **one = NULL;
+  const data_type **types = NULL;
+  const tree_node **child = NULL;
+  HF_TRY(cut_array(c, 1, sizeof *one, &one));
+  HF_TRY(cut_array(c, 1, sizeof *types, &types));
+  HF_TRY(cut_array(c, 1, sizeof *child, &child));
+  *one = cut_number(c, 1, &cut_integer);
+  *types = &cut_integer;
+  *child = node;
+  return cut_make_node(c,
+                       &(tree_node){.kind = TREE_PROJECTION,
+                                    .n_columns = 1,
+                                    .types = types,
+                                    .n_children = 1,
+                                    .children = child,
+                                    .n_expressions = 1,
+                                    .expressions = one},
+                       out);
+}
+
+static hf_status name_columns(cutter *c, const data_type *const *types, const size_t *which, size_t n, schema *out) {
+  column *columns = NULL;
+  HF_TRY(cut_array(c, n, sizeof *columns, &columns));
+  for (size_t i = 0; i < n; i++) {
+    size_t at = which == NULL ? i : which[i];
+    columns[i] = (column){cut_text(c, "c%zu", at), types[at]};
+  }
+  *out = (schema){n, columns};
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static hf_status take_inputs(cutter *c, const plan_written *written, bool is_one, cut_stage *out) {
+  cut_input *inputs = NULL;
+  HF_TRY(cut_array(c, written->n_inputs, sizeof *inputs, &inputs));
+  for (size_t i = 0; i < written->n_inputs; i++) {
+    const plan_input *input = &written->inputs[i];
+    const cut_reading *reading = &c->readings[input->node->number];
+    const data_type *const *types = reading->is_stage ? input->node->types : input->node->scan->source_types;
+    cut_share share = reading->is_stage ? reading->share : is_one ? CUT_ALL : CUT_SPLIT;
+    inputs[i] = (cut_input){.share = share,
+                            .is_stage = reading->is_stage,
+                            .stage = reading->stage,
+                            .source_id = reading->source_id,
+                            .source_columns = input->columns,
+                            .ordered = reading->ordered};
+    HF_TRY(name_columns(c, types, input->columns, input->n_columns, &inputs[i].columns));
+  }
+  out->n_inputs = written->n_inputs;
+  out->inputs = inputs;
+  return HF_OK;
+}
+
+static hf_status take_pieces(cutter *c, const plan_written *written, cut_stage *out) {
+  cut_piece *pieces = NULL;
+  HF_TRY(cut_array(c, written->n_pieces, sizeof *pieces, &pieces));
+  for (size_t i = 0; i < written->n_pieces; i++) {
+    pieces[i] = (cut_piece){written->pieces[i].text, written->pieces[i].input};
+  }
+  out->n_pieces = written->n_pieces;
+  out->pieces = pieces;
+  return HF_OK;
+}
+
+/* HF_E_UNSUPPORTED: the refusal is set. */
+static hf_status write_stage(cutter *c, const tree_node *node, bool is_one, cut_stage *out) {
+  const plan_write_options options = {.first_of_many = c->options->first_of_many};
+  plan_written written;
+  if (c->is_out_of_memory) {
+    return error_set(c->error, HF_E_OUT_OF_MEMORY, "no memory to cut a plan into stages");
+  }
+  HF_TRY(plan_write(node, &options, c->a, &written, c->refusal, c->error));
+  if (c->refusal->code != TREE_REFUSED_NONE) {
+    return HF_E_UNSUPPORTED;
+  }
+  HF_TRY(take_pieces(c, &written, out));
+  return take_inputs(c, &written, is_one, out);
+}
+
+static hf_status add_stage(cutter *c, const cut_stage *made, uint32_t *at) {
+  if (c->n_stages == c->stages_capacity) {
+    size_t capacity = 2 * c->stages_capacity + 8;
+    cut_stage *stages = NULL;
+    HF_TRY(cut_array(c, capacity, sizeof *stages, &stages));
+    if (c->n_stages > 0) {
+      memcpy(stages, c->stages, c->n_stages * sizeof *stages);
+    }
+    c->stages = stages;
+    c->stages_capacity = capacity;
+  }
+  *at = (uint32_t)c->n_stages;
+  c->stages[c->n_stages++] = *made;
+  return HF_OK;
+}
+
+hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool ordered, uint32_t *stage) {
+  const tree_node *node = part->node;
+  if (node->n_columns == 0) {
+    HF_TRY(add_column(c, node, &node));
+  }
+  cut_stage made = {.one_task = part->is_one,
+                    .partitions = keys == NULL ? 1 : c->options->tasks,
+                    .ordered = ordered,
+                    .what = part->what,
+                    .why_one = part->is_one ? part->why : ""};
+  HF_TRY(name_columns(c, node->types, NULL, node->n_columns, &made.columns));
+  if (keys != NULL) {
+    HF_TRY(add_partition(c, node, keys, &node));
+  }
+  HF_TRY(write_stage(c, node, part->is_one, &made));
+  return add_stage(c, &made, stage);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
+                   const tree_node **out) {
+  if (c->n_readings == c->readings_capacity) {
+    size_t capacity = 2 * c->readings_capacity + 8;
+    cut_reading *readings = NULL;
+    HF_TRY(cut_array(c, capacity, sizeof *readings, &readings));
+    if (c->n_readings > 0) {
+      memcpy(readings, c->readings, c->n_readings * sizeof *readings);
+    }
+    c->readings = readings;
+    c->readings_capacity = capacity;
+  }
+  if (like->kind == TREE_GET) {
+    c->readings[c->n_readings] = (cut_reading){.ordered = ordered, .source_id = like->scan->parameters[0].text};
+    tree_node leaf = *like;
+    leaf.number = c->n_readings++;
+    return cut_make_node(c, &leaf, out);
+  }
+  c->stages[stage].ordered |= ordered;
+  c->readings[c->n_readings] =
+      (cut_reading){.share = share, .is_stage = true, .ordered = ordered, .stage = stage};
+  return cut_make_node(c,
+                       &(tree_node){.kind = TREE_INPUT,
+                                    .n_columns = like->n_columns,
+                                    .types = like->types,
+                                    .number = c->n_readings++},
+                       out);
+}
+
+/* The part does nothing but read all of a stage that is not partitioned. */
+static bool is_bare(const cutter *c, const cut_part *part, uint32_t *stage) {
+  if (part->node->kind != TREE_INPUT || c->readings[part->node->number].share == CUT_PARTITION) {
+    return false;
+  }
+  *stage = c->readings[part->node->number].stage;
+  return true;
+}
+
+static hf_status read_all(cutter *c, cut_part *part, bool ordered) {
+  uint32_t stage = 0;
+  if (!is_bare(c, part, &stage)) {
+    HF_TRY(cut_close(c, part, NULL, ordered, &stage));
+  }
+  part->n_keys = 0;
+  part->what = "";
+  return cut_read(c, stage, CUT_ALL, ordered, part->node, &part->node);
+}
+
+hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why) {
+  if (part->is_one) {
+    part->why = part->why[0] != '\0' ? part->why : why;
+    return HF_OK;
+  }
+  HF_TRY(read_all(c, part, ordered));
+  part->is_one = true;
+  part->why = why;
+  part->what = "gather";
+  return HF_OK;
+}
+
+static bool is_constant(const tree_node *node) {
+  bool is_leaf = node->kind == TREE_VALUES || node->kind == TREE_DUMMY || node->kind == TREE_EMPTY;
+  for (size_t i = 0; is_leaf && i < node->n_expressions; i++) {
+    is_leaf = !cut_is_volatile(node->expressions[i]);
+  }
+  return is_leaf && node->n_children == 0;
+}
+
+hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered) {
+  if (is_constant(part->node)) { /* every task makes them itself */
+    return HF_OK;
+  }
+  return read_all(c, part, ordered);
+}
+
+/* ----------------------------------------------------------------- exchange */
+
+static bool has_keys(const cut_part *part, const cut_keys *keys) {
+  bool has = !part->is_one && part->n_keys == keys->n && keys->n > 0;
+  for (size_t i = 0; has && i < keys->n; i++) {
+    has = keys->keys[i]->kind == EXPRESSION_REF && keys->keys[i]->ref == part->keys[i];
+  }
+  return has;
+}
+
+static hf_status set_keys(cutter *c, cut_part *part, const cut_keys *keys) {
+  size_t *columns = NULL;
+  HF_TRY(cut_array(c, keys->n, sizeof *columns, &columns));
+  part->n_keys = 0;
+  part->keys = columns;
+  for (size_t i = 0; i < keys->n; i++) {
+    if (keys->keys[i]->kind != EXPRESSION_REF) {
+      return HF_OK;
+    }
+    columns[i] = keys->keys[i]->ref;
+  }
+  part->n_keys = keys->n;
+  return HF_OK;
+}
+
+hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ordered) {
+  uint32_t stage = 0;
+  if (has_keys(part, keys) && !ordered) {
+    return HF_OK;
+  }
+  HF_TRY(cut_close(c, part, keys, ordered, &stage));
+  HF_TRY(cut_read(c, stage, CUT_PARTITION, ordered, part->node, &part->node));
+  part->is_one = false;
+  part->what = "";
+  return set_keys(c, part, keys);
+}
+
+hf_status cut_exchange_all(cutter *c, cut_part *part) {
+  const tree_expression **columns = NULL;
+  HF_TRY(cut_refs(c, part->node, &columns, 0));
+  return cut_exchange(c, part, &(cut_keys){part->node->n_columns, columns}, false);
+}
