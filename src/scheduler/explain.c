@@ -7,6 +7,7 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -159,17 +160,18 @@ static hf_status put_fill(scheduler *s, const planning *p, const held_need *need
   planning fill = {0};
   hf_status status = lower_by_looks(s, &fill, &request, error);
   if (status == HF_OK) {
+    status = planning_bind(s, &fill, error);
+  }
+  if (status == HF_OK) {
     status = put_query(s, &fill, depth, out, error);
   }
   planning_reset(&fill);
   return status;
 }
 
-static hf_status put_input(scheduler *s, const planning *p, size_t at, unsigned depth, buf *out,
-                           hf_error *error) {
-  const lower_input *input = &p->query.inputs[at];
-  put_indent(out, depth);
-  buf_printf(out, "input %zu: ", at);
+/* What a source is, `how` it is shared. */
+static hf_status put_input(scheduler *s, const planning *p, const lower_input *input, const char *how,
+                           unsigned depth, buf *out, hf_error *error) {
   if (input->kind == LOWER_INPUT_SOURCE) {
     put_source(out, input);
   } else if (input->kind == LOWER_INPUT_LOCAL) {
@@ -180,20 +182,103 @@ static hf_status put_input(scheduler *s, const planning *p, size_t at, unsigned 
     uuid key = relation_look(input->cache_node).cache_id;
     const held_need *need = planning_need(p, &key);
     put_held(out, need);
-    buf_char(out, '\n');
+    buf_printf(out, "%s\n", how);
     return need->is_miss ? put_fill(s, p, need, depth + 1, out, error) : HF_OK;
   }
-  buf_char(out, '\n');
+  buf_printf(out, "%s\n", how);
   return HF_OK;
 }
 
-/* Where the stage runs, its SQL, its inputs, and what is computed inline. */
-static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error) {
+/* ------------------------------------------------------------------- stages */
+
+static const char *share_text(const cut_input *input, bool one_task) {
+  if (one_task || (!input->is_stage && input->share != CUT_SPLIT)) {
+    return ", all of it";
+  }
+  switch (input->share) {
+    case CUT_SPLIT:
+      return ", split among the tasks";
+    case CUT_PARTITION:
+      return ", a partition each";
+    default:
+      return ", all of it by each task";
+  }
+}
+
+/* stage 1: scan, partial aggregate: 3 tasks, 3 partitions, ordered */
+static void put_stage_head(const planning *p, size_t number, unsigned depth, buf *out) {
+  const cut_stage *stage = &p->graph.stages[number];
+  bool is_last = number + 1 == p->graph.n_stages;
   put_indent(out, depth);
-  buf_printf(out, "stage 1: one task (fits one slot), %s\n", p->ordered ? "ordered" : "not ordered");
+  buf_printf(out, "stage %zu: %s: ", number + 1, stage->what == NULL ? "" : stage->what);
+  if (!stage->one_task) {
+    buf_printf(out, "%u tasks", p->n_tasks);
+  } else if (stage->why_one != NULL && stage->why_one[0] != '\0') {
+    buf_printf(out, "one task (%s)", stage->why_one);
+  } else {
+    buf_text(out, "one task");
+  }
+  if (stage->partitions > 1) {
+    buf_printf(out, ", %u partitions", stage->partitions);
+  }
+  buf_text(out, stage->ordered || (is_last && p->ordered) ? ", ordered\n" : ", not ordered\n");
+}
+
+static void put_stage_sql(const cut_stage *stage, unsigned depth, buf *out) {
+  put_indent(out, depth);
+  buf_text(out, "SQL: ");
+  for (size_t i = 0; i < stage->n_pieces; i++) {
+    if (stage->pieces[i].text == NULL) {
+      buf_printf(out, "[input %u]", stage->pieces[i].input);
+    } else {
+      put_text_indented(out, stage->pieces[i].text, depth + 1);
+    }
+  }
+  buf_char(out, '\n');
+}
+
+static hf_status put_stage(scheduler *s, const planning *p, size_t number, unsigned depth, buf *out,
+                           hf_error *error) {
+  const cut_stage *stage = &p->graph.stages[number];
+  put_stage_head(p, number, depth, out);
+  put_stage_sql(stage, depth + 1, out);
+  for (size_t i = 0; i < stage->n_inputs; i++) {
+    const cut_input *input = &stage->inputs[i];
+    const char *how = share_text(input, stage->one_task);
+    put_indent(out, depth + 1);
+    buf_printf(out, "input %zu: ", i);
+    if (input->is_stage) {
+      buf_printf(out, "stage %u%s\n", input->stage + 1, how);
+    } else {
+      HF_TRY(
+          put_input(s, p, &p->query.inputs[strtoul(input->source_id, NULL, 10)], how, depth + 1, out, error));
+    }
+  }
+  return HF_OK;
+}
+
+/* The lowered query as one stage. */
+static hf_status put_only_stage(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error) {
+  put_indent(out, depth);
+  buf_text(out, "stage 1: one task (");
+  buf_text(out, p->fallback == NULL ? "fits one slot" : p->fallback);
+  buf_printf(out, "), %s\n", p->ordered ? "ordered" : "not ordered");
   put_sql(out, &p->query, depth + 1);
   for (size_t i = 0; i < p->query.n_inputs; i++) {
-    HF_TRY(put_input(s, p, i, depth + 1, out, error));
+    put_indent(out, depth + 1);
+    buf_printf(out, "input %zu: ", i);
+    HF_TRY(put_input(s, p, &p->query.inputs[i], "", depth + 1, out, error));
+  }
+  return HF_OK;
+}
+
+/* The stages with their SQL and inputs, and what is computed inline. */
+static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error) {
+  if (p->graph.n_stages == 0) {
+    HF_TRY(put_only_stage(s, p, depth, out, error));
+  }
+  for (size_t i = 0; i < p->graph.n_stages; i++) {
+    HF_TRY(put_stage(s, p, i, depth, out, error));
   }
   const held_need *need = NULL;
   LL_FOREACH(p->needs, need) {
@@ -239,6 +324,7 @@ typedef struct look_at_call {
 } look_at_call;
 
 static hf_status describe(scheduler *s, const look_at_call *c, planning *p, hf_error *error) {
+  p->is_describing = true;
   HF_TRY(lower_by_looks(s, p, c->request, error));
   HF_TRY(planning_bind(s, p, error));
   return schema_copy(&p->columns, c->a, c->out, error);
@@ -254,6 +340,7 @@ static void describe_handle(scheduler *s, message *m) {
 
 static hf_status explain(scheduler *s, const look_at_call *c, planning *p, buf *out, hf_error *error) {
   HF_TRY(lower_by_looks(s, p, c->request, error));
+  HF_TRY(planning_bind(s, p, error));
   buf_text(out, "== Holdfast plan ==\n");
   HF_TRY(put_query(s, p, 0, out, error));
   buf_text(out, "\n== DuckDB plan ==\n");

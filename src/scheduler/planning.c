@@ -212,7 +212,7 @@ static void choose_order(planning *p) {
 
 hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
   planner_user user = {.who = p, .use = bind_on, .context = p};
-  p->n_tasks = cutting_tasks(s, p);
+  p->n_tasks = p->is_describing ? 1 : cutting_tasks(s, p);
   return planner_use(s, p->settings, &user, error);
 }
 

@@ -103,7 +103,8 @@ void run_answer(scheduler *s, run *r, job *j) {
 typedef struct target_call {
   call base;
   const run *of;
-  job_id job; /* what runs for it now */
+  job_id job;         /* what runs for it now */
+  size_t done, tasks; /* of that one; tasks 0: it does not run */
 } target_call;
 
 /* While a job waits, the fill that it waits for runs in its place. */
@@ -125,6 +126,11 @@ static job_id running_for(const scheduler *s, job_id id) {
 static void target_handle(scheduler *s, message *m) {
   target_call *target = (target_call *)m;
   target->job = running_for(s, target->of->job);
+  const job *j = job_find(s, target->job);
+  for (size_t i = 0; j != NULL && i < j->n_runs; i++) {
+    target->done += j->runs[i].n_done;
+    target->tasks += j->runs[i].planned->n_tasks;
+  }
   call_finish(&target->base);
 }
 
@@ -137,8 +143,11 @@ static bool tell_progress(scheduler *s, const run *r, const job_watch *watch) {
   double fraction = -1;
   uint64_t rows = 0;
   if (!executor_progress(s->executor, target.job, &fraction, &rows)) {
-    fraction = -1;
+    fraction = target.tasks > 1 ? 0 : -1;
     rows = 0;
+  }
+  if (target.tasks > 1) { /* tasks count alike */
+    fraction = ((double)target.done + (fraction > 0 ? fraction : 0)) / (double)target.tasks;
   }
   return watch->progress(watch->progress_context, fraction, rows);
 }

@@ -119,8 +119,9 @@ typedef struct planning {
   stage_id first_stage;     /* of those that this try makes */
   const relation *relation; /* borrowed */
   const job_settings *settings;
-  bool is_fill;      /* traits are stored with the entry */
-  bool wants_traits; /* they are worked out */
+  bool is_fill;       /* traits are stored with the entry */
+  bool wants_traits;  /* they are worked out */
+  bool is_describing; /* only the columns are wanted */
   known_source *sources;
   held_need *needs; /* in the order in which planning met them */
   arena *lasting;   /* of sources and needs */
