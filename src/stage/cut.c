@@ -157,13 +157,14 @@ static hf_status cut_root(cutter *c, const tree_node *root, bool whole) {
   return cut_close(c, &part, NULL, is_shown || has_order(plain), &last);
 }
 
-hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out, tree_refusal *refusal,
-                    hf_error *error) {
+hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out,
+                    tree_refusal *refusal, hf_error *error) {
   cutter c = {.options = options, .a = a, .error = error, .refusal = refusal};
   memset(out, 0, sizeof *out);
   *refusal = (tree_refusal){TREE_REFUSED_NONE, NULL, NULL};
   hf_status status = cut_root(&c, root, false);
-  if (status == HF_E_UNSUPPORTED && refusal->code != TREE_REFUSED_NONE) { /* what is cut may be refused, the whole not */
+  if (status == HF_E_UNSUPPORTED &&
+      refusal->code != TREE_REFUSED_NONE) { /* what is cut may be refused, the whole not */
     c = (cutter){.options = options, .a = a, .error = error, .refusal = refusal};
     status = cut_root(&c, root, true);
   }

@@ -31,10 +31,10 @@ typedef struct cut_options {
 
 /* How the tasks of a stage share an input. */
 typedef enum cut_share {
-  CUT_SPLIT,     /* every task reads its own part, in order from task to task: of a source its splits, of a stage with one
+  CUT_SPLIT, /* every task reads its own part, in order from task to task: of a source its splits, of a stage with one
                   * partition what so many of its tasks wrote (as many tasks on both sides: task t what task t wrote) */
   CUT_PARTITION, /* a stage partitioned by hash: task t reads the t-th partitions of all its tasks */
-  CUT_ALL        /* every task reads all of it, tasks and blocks in order (gather when there is one task, else broadcast) */
+  CUT_ALL /* every task reads all of it, tasks and blocks in order (gather when there is one task, else broadcast) */
 } cut_share;
 
 typedef struct cut_input {
@@ -46,11 +46,12 @@ typedef struct cut_input {
    * of the source or stage, in order. */
   schema columns;
   const size_t *source_columns;
-  bool ordered;          /* the SQL relies on the order of the rows */
+  bool ordered; /* the SQL relies on the order of the rows */
 } cut_input;
 
 typedef struct cut_piece {
-  const char *text; /* NULL: an input, as a FROM item without alias whose columns the text names by position */
+  const char
+      *text; /* NULL: an input, as a FROM item without alias whose columns the text names by position */
   uint32_t input;
 } cut_piece;
 
@@ -78,7 +79,7 @@ typedef struct cut_graph {
  * Cuts. A subtree that cannot be cut becomes one task (why_one says so); when nothing can be, *refusal is set and *out
  * zeroed: the caller runs the lowered SQL as one task. Errors: OUT_OF_MEMORY.
  */
-hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out, tree_refusal *refusal,
-                    hf_error *error);
+hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out,
+                    tree_refusal *refusal, hf_error *error);
 
 #endif

@@ -219,7 +219,8 @@ static const tree_expression *grouping_bits(two_steps *s, const tree_group_set *
   for (size_t i = 0; i < of->n; i++) {
     const tree_expression *by = cut_number(c, s->g->n_groups - 1 - of->groups[i], &cut_integer);
     const tree_expression *to = cut_number(c, UINT64_C(1) << (of->n - 1 - i), &cut_bigint);
-    const tree_expression *bit = cut_call(c, EXPRESSION_FUNCTION, ">>", &cut_bigint, id, cut_cast(c, by, &cut_bigint));
+    const tree_expression *bit =
+        cut_call(c, EXPRESSION_FUNCTION, ">>", &cut_bigint, id, cut_cast(c, by, &cut_bigint));
     bit = cut_call(c, EXPRESSION_FUNCTION, "&", &cut_bigint, bit, cut_number(c, 1, &cut_bigint));
     bit = cut_call(c, EXPRESSION_FUNCTION, "*", &cut_bigint, bit, to);
     sum = cut_call(c, EXPRESSION_FUNCTION, "+", &cut_bigint, sum, bit);
@@ -257,7 +258,8 @@ static hf_status in_two_steps(two_steps *s, cut_part *part) {
   HF_TRY(put_partial(s, part));
   size_t n_partial = part->node->n_columns;
   part->n_keys = 0;
-  part->what = part->what[0] == '\0' ? "partial aggregate" : cut_text(s->c, "%s, partial aggregate", part->what);
+  part->what =
+      part->what[0] == '\0' ? "partial aggregate" : cut_text(s->c, "%s, partial aggregate", part->what);
   HF_TRY(keys_of_partial(s, &keys));
   if (keys.n > 0) {
     HF_TRY(cut_exchange(s->c, part, &keys, s->is_ordered));
@@ -338,7 +340,8 @@ static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
     return in_one_step(c, node, part);
   }
   HF_TRY(cut_gather(c, part, ordered,
-                    sets ? "grouping sets over an aggregate that needs all rows" : "an aggregate that needs all rows"));
+                    sets ? "grouping sets over an aggregate that needs all rows"
+                         : "an aggregate that needs all rows"));
   return in_one_step(c, node, part);
 }
 

@@ -19,12 +19,11 @@ typedef struct undelim {
 static hf_status rewrite(undelim u, const tree_node *node, const tree_node **out);
 
 static hf_status make_ref(cutter *c, uint64_t number, const tree_node *like, const tree_node **out) {
-  return cut_make_node(c,
-                       &(tree_node){.kind = TREE_CTE_REF,
-                                    .n_columns = like->n_columns,
-                                    .types = like->types,
-                                    .number = number},
-                       out);
+  return cut_make_node(
+      c,
+      &(tree_node){
+          .kind = TREE_CTE_REF, .n_columns = like->n_columns, .types = like->types, .number = number},
+      out);
 }
 
 static hf_status make_cte(cutter *c, uint64_t number, const tree_node *definition, const tree_node *body,
@@ -144,5 +143,6 @@ hf_status cut_cte_ref(cutter *c, const tree_node *node, cut_order order, cut_par
   }
   *out = cte->part;
   out->what = "CTE";
-  return cut_read(c, cte->stage, cte->part.is_one ? CUT_ALL : CUT_SPLIT, order == ORDER_NEEDED, node, &out->node);
+  return cut_read(c, cte->stage, cte->part.is_one ? CUT_ALL : CUT_SPLIT, order == ORDER_NEEDED, node,
+                  &out->node);
 }

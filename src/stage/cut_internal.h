@@ -120,8 +120,8 @@ hf_status cut_cte_ref(cutter *c, const tree_node *node, cut_order order, cut_par
 const cut_cte *cut_cte_find(const cutter *c, uint64_t number);
 
 /* cut_make.c: trees. What is out of memory is noted in the cutter; the result is then something harmless. */
-extern const data_type cut_bigint, cut_hugeint, cut_ubigint, cut_uinteger, cut_integer, cut_double, cut_boolean,
-    cut_varchar;
+extern const data_type cut_bigint, cut_hugeint, cut_ubigint, cut_uinteger, cut_integer, cut_double,
+    cut_boolean, cut_varchar;
 hf_status cut_array(cutter *c, size_t n, size_t bytes, void *out);
 hf_status cut_make_node(cutter *c, const tree_node *like, const tree_node **out);
 const tree_expression *cut_make(cutter *c, const tree_expression *like);
@@ -131,7 +131,7 @@ const tree_expression *cut_number(cutter *c, uint64_t value, const data_type *ty
 /* A FUNCTION or AGGREGATE of at most two arguments, NULL where there is none. */
 const tree_expression *cut_call(cutter *c, tree_expression_kind kind, const char *name, const data_type *type,
                                 const tree_expression *first, const tree_expression *second);
-const tree_expression *cut_operator(cutter *c, tree_operator operator, const data_type *type,
+const tree_expression *cut_operator(cutter *c, tree_operator operator, const data_type * type,
                                     const tree_expression *first, const tree_expression *second);
 const tree_expression *cut_compare(cutter *c, tree_comparison comparison, const tree_expression *left,
                                    const tree_expression *right);

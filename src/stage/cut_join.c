@@ -41,7 +41,8 @@ static bool may_be_whole(const tree_node *node, int side) {
  * correlated conditions. */
 static bool separates(const tree_join *j, size_t i) {
   const tree_condition *condition = &j->conditions[i];
-  bool is_equal = condition->comparison == COMPARE_EQUAL || condition->comparison == COMPARE_NOT_DISTINCT_FROM;
+  bool is_equal =
+      condition->comparison == COMPARE_EQUAL || condition->comparison == COMPARE_NOT_DISTINCT_FROM;
   bool is_any = j->type == JOIN_MARK && i >= j->n_mark_types && condition->comparison == COMPARE_EQUAL;
   return is_equal && !is_any && data_type_equal(condition->left->type, condition->right->type) &&
          !cut_is_volatile(condition->left) && !cut_is_volatile(condition->right);
@@ -83,8 +84,8 @@ static hf_status take_keys_of(joining *x, int side, bool *taken) {
   HF_TRY(cut_array(x->c, part->n_keys, sizeof *keys[RIGHT], &keys[RIGHT]));
   for (size_t k = 0; k < part->n_keys; k++) {
     size_t i = 0;
-    while (i < x->keys[side].n && (x->keys[side].keys[i]->kind != EXPRESSION_REF ||
-                                   x->keys[side].keys[i]->ref != part->keys[k])) {
+    while (i < x->keys[side].n &&
+           (x->keys[side].keys[i]->kind != EXPRESSION_REF || x->keys[side].keys[i]->ref != part->keys[k])) {
       i++;
     }
     if (i == x->keys[side].n) {
@@ -194,8 +195,9 @@ static hf_status keep_keys(joining *x, int side, cut_part *out) {
 static hf_status set_keys(joining *x, int whole, cut_part *out) {
   tree_join_type type = x->node->join == NULL ? JOIN_INNER : x->node->join->type;
   bool of_left = type != JOIN_RIGHT && type != JOIN_FULL && whole != LEFT;
-  bool of_right = (type == JOIN_INNER || type == JOIN_RIGHT || type == JOIN_RIGHT_SEMI || type == JOIN_RIGHT_ANTI) &&
-                  whole != RIGHT;
+  bool of_right =
+      (type == JOIN_INNER || type == JOIN_RIGHT || type == JOIN_RIGHT_SEMI || type == JOIN_RIGHT_ANTI) &&
+      whole != RIGHT;
   out->n_keys = 0;
   if (of_left) {
     HF_TRY(keep_keys(x, LEFT, out));

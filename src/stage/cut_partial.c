@@ -42,7 +42,8 @@ bool partial_is_possible(const tree_expression *e, bool together) {
   const tree_call *call = e->call;
   const aggregate_rule *rule = partial_rule(call->name);
   if (e->kind != EXPRESSION_AGGREGATE || rule == NULL || rule->partial == PARTIAL_RAW || call->n_orders > 0 ||
-      call->n_quantiles > 0 || call->separator != NULL || e->n_children > 1 || (call->distinct && !together)) {
+      call->n_quantiles > 0 || call->separator != NULL || e->n_children > 1 ||
+      (call->distinct && !together)) {
     return false;
   }
   bool is_number = e->type->kind == TYPE_DOUBLE;
@@ -59,7 +60,8 @@ bool partial_is_possible(const tree_expression *e, bool together) {
 /* ----------------------------------------------------------------- partial */
 
 /* An aggregate of the same argument, DISTINCT and filter. */
-static const tree_expression *beside(cutter *c, const tree_expression *e, const char *name, const data_type *type) {
+static const tree_expression *beside(cutter *c, const tree_expression *e, const char *name,
+                                     const data_type *type) {
   tree_call *call = arena_alloc(c->a, sizeof *call);
   tree_expression made = *e;
   if (call == NULL) {
@@ -90,7 +92,8 @@ static const data_type *type_of_sum(cutter *c, const data_type *type) {
   return made;
 }
 
-static const tree_expression *binary(cutter *c, const char *name, const tree_expression *a, const tree_expression *b) {
+static const tree_expression *binary(cutter *c, const char *name, const tree_expression *a,
+                                     const tree_expression *b) {
   return cut_call(c, EXPRESSION_FUNCTION, name, &cut_double, a, b);
 }
 
@@ -138,8 +141,10 @@ static const tree_expression *unscaled(cutter *c, const tree_expression *sum) {
   }
   call->name = "replace";
   children[0] = cut_cast(c, sum, &cut_varchar);
-  children[1] = cut_make(c, &(tree_expression){.kind = EXPRESSION_CONSTANT, .type = &cut_varchar, .value = &point});
-  children[2] = cut_make(c, &(tree_expression){.kind = EXPRESSION_CONSTANT, .type = &cut_varchar, .value = &none});
+  children[1] =
+      cut_make(c, &(tree_expression){.kind = EXPRESSION_CONSTANT, .type = &cut_varchar, .value = &point});
+  children[2] =
+      cut_make(c, &(tree_expression){.kind = EXPRESSION_CONSTANT, .type = &cut_varchar, .value = &none});
   const tree_expression *digits = cut_make(c, &(tree_expression){.kind = EXPRESSION_FUNCTION,
                                                                  .type = &cut_varchar,
                                                                  .n_children = 3,
@@ -199,8 +204,8 @@ static const tree_expression *spread(cutter *c, final_kind kind, size_t first, c
   bool is_sample = kind == FINAL_STDDEV_SAMP || kind == FINAL_VAR_SAMP;
   const tree_expression *n = cut_ref(c, first, &cut_double);
   const tree_expression *apart = binary(c, "-", cut_ref(c, first + 1, &cut_double), mean);
-  const tree_expression *moved = binary(c, "+", cut_ref(c, first + 2, &cut_double),
-                                        binary(c, "*", n, binary(c, "*", apart, apart)));
+  const tree_expression *moved =
+      binary(c, "+", cut_ref(c, first + 2, &cut_double), binary(c, "*", n, binary(c, "*", apart, apart)));
   const tree_expression *squares = cut_call(c, EXPRESSION_AGGREGATE, "sum", &cut_double, moved, NULL);
   const tree_expression *count = merged(c, "sum", first, &cut_double, &cut_double);
   const tree_expression *by = is_sample ? binary(c, "-", count, real(c, 1)) : count;
@@ -221,14 +226,16 @@ static const tree_expression *first_counted(cutter *c, const tree_expression *e,
     return value;
   }
   *call = *value->call;
-  call->filter = cut_compare(c, COMPARE_GREATER, cut_ref(c, first + 1, &cut_bigint), cut_number(c, 0, &cut_bigint));
+  call->filter =
+      cut_compare(c, COMPARE_GREATER, cut_ref(c, first + 1, &cut_bigint), cut_number(c, 0, &cut_bigint));
   tree_expression made = *value;
   made.call = call;
   return cut_make(c, &made);
 }
 
-const tree_expression *partial_final(cutter *c, const tree_expression *e, const tree_expression *const *partials,
-                                     size_t first, const tree_expression *mean) {
+const tree_expression *partial_final(cutter *c, const tree_expression *e,
+                                     const tree_expression *const *partials, size_t first,
+                                     const tree_expression *mean) {
   const aggregate_rule *rule = partial_rule(e->call->name);
   switch (rule->partial) {
     case PARTIAL_COUNTED:

@@ -5,7 +5,13 @@
 
 #include "stage/cut_internal.h"
 
-typedef enum partial_kind { PARTIAL_SAME, PARTIAL_COUNTED, PARTIAL_AVERAGE, PARTIAL_MOMENTS, PARTIAL_RAW } partial_kind;
+typedef enum partial_kind {
+  PARTIAL_SAME,
+  PARTIAL_COUNTED,
+  PARTIAL_AVERAGE,
+  PARTIAL_MOMENTS,
+  PARTIAL_RAW
+} partial_kind;
 
 typedef enum final_kind {
   FINAL_MERGED,
@@ -33,8 +39,9 @@ bool partial_is_possible(const tree_expression *e, bool together);
 /* Fills the columns that a task computes for the aggregate; returns how many. */
 size_t partial_columns(cutter *c, const tree_expression *e, const tree_expression *out[MOST_PARTIALS]);
 /* What the aggregate is, over the merged columns from `first` on; `mean`: the column of the whole group's mean. */
-const tree_expression *partial_final(cutter *c, const tree_expression *e, const tree_expression *const *partials,
-                                     size_t first, const tree_expression *mean);
+const tree_expression *partial_final(cutter *c, const tree_expression *e,
+                                     const tree_expression *const *partials, size_t first,
+                                     const tree_expression *mean);
 /* MOMENTS: the whole group's mean, by a window over the partial rows. */
 const tree_expression *partial_mean(cutter *c, size_t first, const cut_keys *groups);
 

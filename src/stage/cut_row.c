@@ -10,8 +10,9 @@ static hf_status keep_keys(cutter *c, const tree_node *node, cut_part *part) {
     bool found = false;
     for (size_t i = 0; !found && i < node->n_columns; i++) {
       bool is_projection = node->kind == TREE_PROJECTION;
-      found = is_projection ? node->expressions[i]->kind == EXPRESSION_REF && node->expressions[i]->ref == part->keys[k]
-                            : (node->n_map > 0 ? node->map[i] : i) == part->keys[k];
+      found = is_projection
+                  ? node->expressions[i]->kind == EXPRESSION_REF && node->expressions[i]->ref == part->keys[k]
+                  : (node->n_map > 0 ? node->map[i] : i) == part->keys[k];
       keys[k] = i;
     }
     if (!found) {

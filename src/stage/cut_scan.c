@@ -47,7 +47,8 @@ hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *
     out->rows = (double)source->rows;
     out->bytes = (double)source->bytes * share_read(node->scan);
   }
-  return cut_scan_leaf(c, node, order == ORDER_NEEDED || (order == ORDER_SHOWN && source != NULL && source->ordered),
+  return cut_scan_leaf(c, node,
+                       order == ORDER_NEEDED || (order == ORDER_SHOWN && source != NULL && source->ordered),
                        &out->node);
 }
 

@@ -60,7 +60,8 @@ hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_pa
 
 /* ---------------------------------------------------------- set operations */
 
-static hf_status cut_children(cutter *c, const tree_node *node, cut_order order, cut_part **out, bool *all_one) {
+static hf_status cut_children(cutter *c, const tree_node *node, cut_order order, cut_part **out,
+                              bool *all_one) {
   cut_part *parts = NULL;
   HF_TRY(cut_array(c, node->n_children, sizeof *parts, &parts));
   *all_one = true;
@@ -72,7 +73,8 @@ static hf_status cut_children(cutter *c, const tree_node *node, cut_order order,
   return HF_OK;
 }
 
-static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts, const char *what, cut_part *out) {
+static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts, const char *what,
+                         cut_part *out) {
   *out = (cut_part){.is_one = parts[0].is_one, .why = "", .what = what};
   for (size_t i = 0; i < node->n_children; i++) {
     out->rows += parts[i].rows;

@@ -31,7 +31,8 @@ static const tree_expression *partition_of(cutter *c, const cut_keys *keys) {
 }
 
 /* The node, or one more column behind it. */
-static hf_status add_partition(cutter *c, const tree_node *node, const cut_keys *keys, const tree_node **out) {
+static hf_status add_partition(cutter *c, const tree_node *node, const cut_keys *keys,
+                               const tree_node **out) {
   const tree_expression **columns = NULL;
   const data_type **types = NULL;
   size_t n = node->n_columns;
@@ -78,7 +79,8 @@ static hf_status add_column(cutter *c, const tree_node *node, const tree_node **
                        out);
 }
 
-static hf_status name_columns(cutter *c, const data_type *const *types, const size_t *which, size_t n, schema *out) {
+static hf_status name_columns(cutter *c, const data_type *const *types, const size_t *which, size_t n,
+                              schema *out) {
   column *columns = NULL;
   HF_TRY(cut_array(c, n, sizeof *columns, &columns));
   for (size_t i = 0; i < n; i++) {
@@ -187,7 +189,8 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
     c->readings_capacity = capacity;
   }
   if (like->kind == TREE_GET) {
-    c->readings[c->n_readings] = (cut_reading){.ordered = ordered, .source_id = like->scan->parameters[0].text};
+    c->readings[c->n_readings] =
+        (cut_reading){.ordered = ordered, .source_id = like->scan->parameters[0].text};
     tree_node leaf = *like;
     leaf.number = c->n_readings++;
     return cut_make_node(c, &leaf, out);
@@ -195,12 +198,11 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
   c->stages[stage].ordered |= ordered;
   c->readings[c->n_readings] =
       (cut_reading){.share = share, .is_stage = true, .ordered = ordered, .stage = stage};
-  return cut_make_node(c,
-                       &(tree_node){.kind = TREE_INPUT,
-                                    .n_columns = like->n_columns,
-                                    .types = like->types,
-                                    .number = c->n_readings++},
-                       out);
+  return cut_make_node(
+      c,
+      &(tree_node){
+          .kind = TREE_INPUT, .n_columns = like->n_columns, .types = like->types, .number = c->n_readings++},
+      out);
 }
 
 /* The part does nothing but read all of a stage that is not partitioned. */

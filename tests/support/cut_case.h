@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query planned over the oracle's tables as sources, cut, and run stage by
+ * stage and task by task on the oracle: sources are read by ranges of rows, what
+ * a task wrote is a table of its own. Nothing but SQL and these tables passes
+ * from one to the other.
+ * Thread: one at a time.
+ */
+#ifndef HF_TESTS_CUT_CASE_H
+#define HF_TESTS_CUT_CASE_H
+
+#include "engine/engine.h"
+#include "stage/cut.h"
+#include "support/oracle.h"
+
+enum { CUT_CASE_TABLES = 32 };
+
+typedef struct cut_case {
+  oracle *o;
+  arena *a;
+  engine *planner;
+  size_t n_tables;
+  engine_scan scans[CUT_CASE_TABLES];
+  cut_source sources[CUT_CASE_TABLES];
+  char *views; /* a WITH list that names each scan and its columns */
+} cut_case;
+
+typedef struct cut_outcome {
+  oracle_verdict verdict; /* against the oracle's own answer */
+  bool distributed;       /* some stage had two tasks with rows */
+  size_t n_stages, n_tasks;
+  char why[300];     /* the first reason of a stage of one task; or the refusal */
+  char problem[600]; /* an error, or where the answers differ; "" when the same */
+} cut_outcome;
+
+/* Makes every table that the oracle has now a source. */
+void cut_case_open(cut_case *c, oracle *o);
+/* Closes all but the oracle. */
+void cut_case_close(cut_case *c);
+/* Plans and cuts; fails the test when there is no plan. Memory of `a`. */
+void cut_case_cut(cut_case *c, const char *sql, const cut_options *options, arena *a, cut_graph *graph,
+                  tree_refusal *refusal);
+/* The same with the sources of the case, and runs it. */
+void cut_case_run(cut_case *c, const char *sql, uint32_t tasks, uint64_t broadcast_bytes, cut_outcome *out);
+
+#endif
