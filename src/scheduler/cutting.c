@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma weak stage_cut /* until it is there */
-
 /* Input for one task; what a join side may have to be read whole by every task. */
 #define TASK_BYTES ((uint64_t)64 << 20)
 enum { TASKS_A_SLOT = 2 };
@@ -212,9 +210,6 @@ static hf_status read_tree(engine *planner_engine, planning *p, const tree_node 
 
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
   const tree_node *root = NULL;
-  if (stage_cut == NULL) {
-    return fall_back(p, "plans are not cut yet", error);
-  }
   HF_TRY(read_tree(planner_engine, p, &root, error));
   if (root == NULL) {
     return HF_OK;

@@ -27,6 +27,7 @@ typedef struct rig {
   scheduler *s;
   uuid session;
   uint64_t ordered_below_bytes;
+  uint32_t tasks;
   struct {
     const char *name;
     relation *bound;
@@ -38,6 +39,7 @@ static inline job_settings rig_settings(const rig *r) {
   static const stage_setting rows[] = {{"TimeZone", "UTC"}, {"default_null_order", "nulls_last"}};
   return (job_settings){.engine = rows,
                         .n_engine = 2,
+                        .tasks = r->tasks,
                         .sink_budget_bytes = 64 << 20,
                         .batch_bytes = 1 << 20,
                         .block_bytes = 4 << 20,
