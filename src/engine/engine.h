@@ -53,6 +53,9 @@ void engine_interrupt(engine *e);
 void engine_interrupt_reset(engine *e);
 /* The library's version, such as "v1.5.5"; static. */
 const char *engine_library_version(void);
+/* Where DuckDB's extensions lie: as $HOLDFAST_EXTENSION_DIRECTORY tells, else near libduckdb, as installed or as built. NULL:
+ * nowhere, or no memory in `a`, where the text is. */
+const char *engine_extension_dir(arena *a);
 
 /* ---------------------------------------------------------------- planning */
 

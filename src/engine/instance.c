@@ -11,10 +11,14 @@
 
 #include "base/buf.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* The library that plan JSON, hash() and ENGINE_VECTOR_ROWS were measured with. */
 #define PINNED_VERSION "v1.5.5"
@@ -284,4 +288,29 @@ void engine_close(engine *e) {
 
 const char *engine_library_version(void) {
   return duckdb_library_version();
+}
+
+/* Below the directory of libduckdb, links resolved: as installed, and as third_party/ has it. */
+static const char *const extension_places[] = {"extensions", "../../duckdb-extensions"};
+
+const char *engine_extension_dir(arena *a) {
+  const char *told = getenv("HOLDFAST_EXTENSION_DIRECTORY");
+  if (told != NULL && told[0] != '\0') {
+    return arena_strdup(a, told);
+  }
+  void *symbol = dlsym(RTLD_DEFAULT, "duckdb_library_version");
+  Dl_info info;
+  char library[PATH_MAX];
+  if (symbol == NULL || dladdr(symbol, &info) == 0 || info.dli_fname == NULL ||
+      realpath(info.dli_fname, library) == NULL) {
+    return NULL;
+  }
+  *strrchr(library, '/') = '\0';
+  for (size_t i = 0; i < sizeof extension_places / sizeof extension_places[0]; i++) {
+    char *path = arena_printf(a, "%s/%s", library, extension_places[i]);
+    if (path != NULL && access(path, F_OK) == 0) {
+      return path;
+    }
+  }
+  return NULL;
 }

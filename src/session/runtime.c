@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,25 +51,6 @@ static void find_time_zone(char out[64]) {
   }
   zone += zone[0] == ':';
   snprintf(out, 64, "%s", is_zone_name(zone) ? zone : "UTC");
-}
-
-/* Where DuckDB's extensions lie: as told, else beside libduckdb. NULL: nowhere. Memory in `a`. */
-static const char *find_extension_dir(arena *a) {
-  const char *told = getenv("HOLDFAST_EXTENSION_DIRECTORY");
-  if (told != NULL && told[0] != '\0') {
-    return arena_strdup(a, told);
-  }
-  void *symbol = dlsym(RTLD_DEFAULT, "duckdb_library_version");
-  Dl_info info;
-  if (symbol == NULL || dladdr(symbol, &info) == 0 || info.dli_fname == NULL) {
-    return NULL;
-  }
-  const char *end = strrchr(info.dli_fname, '/');
-  if (end == NULL) {
-    return NULL;
-  }
-  char *path = arena_printf(a, "%.*s/extensions", (int)(end - info.dli_fname), info.dli_fname);
-  return path != NULL && access(path, F_OK) == 0 ? path : NULL;
 }
 
 /* ---------------------------------------------------------------- settings */
@@ -122,7 +102,7 @@ static hf_status open_scheduler(const config *settings, scheduler **out, hf_erro
       .threads = (unsigned)config_number(settings, CONFIG_THREADS),
       .slots = (unsigned)config_number(settings, CONFIG_SLOTS),
       .memory_bytes = config_number(settings, CONFIG_MEMORY),
-      .extension_dir = find_extension_dir(a),
+      .extension_dir = engine_extension_dir(a),
   };
   hf_status status = allowed_dirs(config_text(settings, CONFIG_ALLOW_PATH), a, &options, error);
   if (status == HF_OK) {
