@@ -102,6 +102,7 @@ bool cut_window_is_ordered(const tree_expression *e) {
   }
   const tree_window *window = e->window;
   return window->n_orders == 0 &&
+         window->n_partitions == 0 && /* within partitions DuckDB keeps no order either */
          (window->function != WINDOW_AGGREGATE || counts_rows(window->start) || counts_rows(window->end) ||
           window->exclude != EXCLUDE_NO_OTHER || cut_aggregate_is_ordered(window->call));
 }

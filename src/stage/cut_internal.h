@@ -79,6 +79,8 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
 /* A leaf that reads a stage. */
 hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
                    const tree_node **out);
+/* A leaf that reads a source. */
+hf_status cut_read_source(cutter *c, const tree_node *get, bool ordered, const tree_node **out);
 /* The part becomes one that one task has; nothing is done when it is. */
 hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why);
 /* The part becomes one that every task has whole. */
@@ -144,7 +146,7 @@ const char *cut_text(cutter *c, const char *format, ...) HF_PRINTF(2, 3);
 bool cut_same(const tree_expression *a, const tree_expression *b);
 /* Whether it may give another value when it is computed again. */
 bool cut_is_volatile(const tree_expression *e);
-/* Whether a window function's answer depends on the order of rows that its ORDER BY leaves open: it has none. */
+/* Whether a window function's answer is that of the order of its rows. */
 bool cut_window_is_ordered(const tree_expression *e);
 /* Whether a subtree has an operator whose answer depends on the order of the rows below it. */
 bool cut_relies_on_order(const tree_node *node);

@@ -25,7 +25,7 @@ hf_status cut_scan_leaf(cutter *c, const tree_node *node, bool ordered, const tr
     *out = node;
     return HF_OK;
   }
-  return cut_read(c, 0, CUT_ALL, ordered, node, out);
+  return cut_read_source(c, node, ordered, out);
 }
 
 static double share_read(const tree_scan *scan) {
@@ -57,7 +57,7 @@ hf_status cut_constant_rows(cutter *c, const tree_node *node, cut_part *out) {
     return cut_in_one(c, node, ORDER_ANY, "rows of expressions over a child", out);
   }
   size_t width = node->n_columns == 0 ? 1 : node->n_columns;
-  *out = (cut_part){.node = node, .is_one = true, .why = "constant rows", .what = "constant rows"};
+  *out = (cut_part){.node = node, .is_one = true, .why = "", .what = "constant rows"};
   out->rows = node->kind == TREE_VALUES ? (double)(node->n_expressions / width) : node->kind == TREE_DUMMY;
   out->bytes = out->rows * (double)width * BYTES_OF_A_CELL;
   return HF_OK;

@@ -176,8 +176,7 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
 
 /* ------------------------------------------------------------------ reading */
 
-hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
-                   const tree_node **out) {
+static hf_status add_reading(cutter *c, const cut_reading *reading, uint64_t *number) {
   if (c->n_readings == c->readings_capacity) {
     size_t capacity = 2 * c->readings_capacity + 8;
     cut_reading *readings = NULL;
@@ -188,21 +187,25 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
     c->readings = readings;
     c->readings_capacity = capacity;
   }
-  if (like->kind == TREE_GET) {
-    c->readings[c->n_readings] =
-        (cut_reading){.ordered = ordered, .source_id = like->scan->parameters[0].text};
-    tree_node leaf = *like;
-    leaf.number = c->n_readings++;
-    return cut_make_node(c, &leaf, out);
-  }
+  *number = c->n_readings;
+  c->readings[c->n_readings++] = *reading;
+  return HF_OK;
+}
+
+hf_status cut_read_source(cutter *c, const tree_node *get, bool ordered, const tree_node **out) {
+  tree_node leaf = *get;
+  const cut_reading reading = {.ordered = ordered, .source_id = get->scan->parameters[0].text};
+  HF_TRY(add_reading(c, &reading, &leaf.number));
+  return cut_make_node(c, &leaf, out);
+}
+
+hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
+                   const tree_node **out) {
+  tree_node leaf = {.kind = TREE_INPUT, .n_columns = like->n_columns, .types = like->types};
+  const cut_reading reading = {.share = share, .is_stage = true, .ordered = ordered, .stage = stage};
   c->stages[stage].ordered |= ordered;
-  c->readings[c->n_readings] =
-      (cut_reading){.share = share, .is_stage = true, .ordered = ordered, .stage = stage};
-  return cut_make_node(
-      c,
-      &(tree_node){
-          .kind = TREE_INPUT, .n_columns = like->n_columns, .types = like->types, .number = c->n_readings++},
-      out);
+  HF_TRY(add_reading(c, &reading, &leaf.number));
+  return cut_make_node(c, &leaf, out);
 }
 
 /* The part does nothing but read all of a stage that is not partitioned. */
@@ -278,7 +281,7 @@ static hf_status set_keys(cutter *c, cut_part *part, const cut_keys *keys) {
 
 hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ordered) {
   uint32_t stage = 0;
-  if (has_keys(part, keys) && !ordered) {
+  if (has_keys(part, keys)) {
     return HF_OK;
   }
   HF_TRY(cut_close(c, part, keys, ordered, &stage));

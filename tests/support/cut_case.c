@@ -179,21 +179,12 @@ static void write_columns_of(const cut_stage *stage, buf *sql) {
   }
 }
 
-/* What the tasks from `first` to `end` wrote, in order. */
+/* What the tasks from `first` to `end` wrote, in order: one scan, since DuckDB reads the branches of a UNION ALL in any. */
 static void write_tables(const running *r, uint32_t at, uint32_t first, uint32_t end, const char *where,
                          buf *sql) {
-  const cut_stage *stage = &r->graph->stages[at];
-  buf_text(sql, first == end ? "(SELECT " : "(");
-  if (first == end) {
-    write_columns_of(stage, sql);
-    buf_printf(sql, " FROM s%u_0 WHERE false", at);
-  }
-  for (uint32_t t = first; t < end; t++) {
-    buf_text(sql, t > first ? " UNION ALL SELECT " : "SELECT ");
-    write_columns_of(stage, sql);
-    buf_printf(sql, " FROM s%u_%u%s", at, t, where);
-  }
-  buf_char(sql, ')');
+  buf_text(sql, "(SELECT ");
+  write_columns_of(&r->graph->stages[at], sql);
+  buf_printf(sql, " FROM s%u WHERE task >= %u AND task < %u%s)", at, first, end, where);
 }
 
 static void write_stage_input(const running *r, const cut_input *input, uint32_t task, buf *sql) {
@@ -208,14 +199,19 @@ static void write_stage_input(const running *r, const cut_input *input, uint32_t
   }
   if (input->share == CUT_PARTITION) {
     assert_int_equal(from->partitions, r->tasks);
-    snprintf(where, sizeof where, " WHERE c%zu = %u", from->columns.n_columns, task);
+    snprintf(where, sizeof where, " AND c%zu = %u", from->columns.n_columns, task);
   }
   write_tables(r, input->stage, 0, n, where, sql);
 }
 
 static void write_task(const running *r, uint32_t at, uint32_t task, buf *sql) {
   const cut_stage *stage = &r->graph->stages[at];
-  buf_printf(sql, "CREATE TEMP TABLE s%u_%u AS ", at, task);
+  if (task == 0) {
+    buf_printf(sql, "CREATE TEMP TABLE s%u AS ", at);
+  } else {
+    buf_printf(sql, "INSERT INTO s%u ", at);
+  }
+  buf_printf(sql, "SELECT *, CAST(%u AS UINTEGER) AS task FROM (", task);
   for (size_t i = 0; i < stage->n_pieces; i++) {
     const cut_piece *piece = &stage->pieces[i];
     if (piece->text != NULL) {
@@ -231,6 +227,7 @@ static void write_task(const running *r, uint32_t at, uint32_t task, buf *sql) {
       write_source(r, input, task, sql);
     }
   }
+  buf_char(sql, ')');
 }
 
 static void say(cut_outcome *out, const char *what, const char *text) {
@@ -245,9 +242,9 @@ static void check_types(const running *r, uint32_t at) {
   size_t n = stage->columns.n_columns;
   char sql[100];
   oracle_rows types;
-  snprintf(sql, sizeof sql, "SELECT column_type FROM (DESCRIBE s%u_0)", at);
+  snprintf(sql, sizeof sql, "SELECT column_type FROM (DESCRIBE s%u)", at);
   must_query(r->c->o, sql, &types);
-  bool is_right = types.n_rows == n + (stage->partitions > 1 ? 1 : 0);
+  bool is_right = types.n_rows == n + (stage->partitions > 1 ? 1 : 0) + 1;
   for (size_t i = 0; is_right && i < n; i++) {
     buf text = {0};
     data_type_to_sql(stage->columns.columns[i].type, &text);
@@ -279,7 +276,7 @@ static bool run_stage(const running *r, uint32_t at) {
       return false;
     }
     buf_reset(&sql);
-    snprintf(count, sizeof count, "SELECT count(*)::VARCHAR FROM s%u_%u", at, t);
+    snprintf(count, sizeof count, "SELECT count(*)::VARCHAR FROM s%u WHERE task = %u", at, t);
     with_rows += number_of(r->c->o, count) > 0;
   }
   r->out->n_tasks += n;
@@ -293,11 +290,9 @@ static bool run_stage(const running *r, uint32_t at) {
 
 static void drop_tables(const running *r) {
   for (uint32_t at = 0; at < r->graph->n_stages; at++) {
-    for (uint32_t t = 0; t < r->tasks; t++) {
-      char sql[60];
-      snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS s%u_%u", at, t);
-      must_run(r->c->o, sql);
-    }
+    char sql[60];
+    snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS s%u", at);
+    must_run(r->c->o, sql);
   }
 }
 
