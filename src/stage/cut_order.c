@@ -7,7 +7,7 @@ static hf_status add_hint(cutter *c, const tree_node *node, cut_part *part) {
   tree_limit *limit = NULL;
   HF_TRY(cut_array(c, 1, sizeof *limit, &limit));
   limit->has_limit = true;
-  limit->limit = node->limit->limit + (node->limit->has_offset ? node->limit->offset : 0);
+  limit->limit = node->limit->limit + node->limit->offset;
   tree_node hint = *node;
   hint.limit = limit;
   if (node->kind == TREE_TOP_N && node->n_map > 0) { /* the final one picks the columns */

@@ -304,6 +304,7 @@ static void limits_and_orders_are_the_same(void **state) {
       {"SELECT id FROM t LIMIT 0", ANY},
       {"SELECT id FROM t LIMIT 10%", SPREAD},
       {"SELECT id, k FROM t ORDER BY k DESC NULLS FIRST, id LIMIT 9 OFFSET 3", SPREAD},
+      {"SELECT id FROM t UNION ALL SELECT w FROM u ORDER BY 1 LIMIT 7 OFFSET 3", SPREAD},
       {"SELECT id, k FROM t ORDER BY k NULLS LAST, id", SPREAD},
       {"SELECT id FROM t ORDER BY v + 1, id", SPREAD},
       {"SELECT * FROM (SELECT id FROM t UNION ALL SELECT w FROM u) LIMIT 70", ANY},
