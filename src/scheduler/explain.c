@@ -169,9 +169,14 @@ static hf_status put_fill(scheduler *s, const planning *p, const held_need *need
   return status;
 }
 
-/* What a source is, `how` it is shared. */
-static hf_status put_input(scheduler *s, const planning *p, const lower_input *input, const char *how,
-                           unsigned depth, buf *out, hf_error *error) {
+typedef struct shown_input {
+  const lower_input *input;
+  const char *how; /* it is shared */
+} shown_input;
+
+static hf_status put_input(scheduler *s, const planning *p, shown_input shown, unsigned depth, buf *out,
+                           hf_error *error) {
+  const lower_input *input = shown.input;
   if (input->kind == LOWER_INPUT_SOURCE) {
     put_source(out, input);
   } else if (input->kind == LOWER_INPUT_LOCAL) {
@@ -182,10 +187,10 @@ static hf_status put_input(scheduler *s, const planning *p, const lower_input *i
     uuid key = relation_look(input->cache_node).cache_id;
     const held_need *need = planning_need(p, &key);
     put_held(out, need);
-    buf_printf(out, "%s\n", how);
+    buf_printf(out, "%s\n", shown.how);
     return need->is_miss ? put_fill(s, p, need, depth + 1, out, error) : HF_OK;
   }
-  buf_printf(out, "%s\n", how);
+  buf_printf(out, "%s\n", shown.how);
   return HF_OK;
 }
 
@@ -250,8 +255,8 @@ static hf_status put_stage(scheduler *s, const planning *p, size_t number, unsig
     if (input->is_stage) {
       buf_printf(out, "stage %u%s\n", input->stage + 1, how);
     } else {
-      HF_TRY(
-          put_input(s, p, &p->query.inputs[strtoul(input->source_id, NULL, 10)], how, depth + 1, out, error));
+      shown_input shown = {&p->query.inputs[strtoul(input->source_id, NULL, 10)], how};
+      HF_TRY(put_input(s, p, shown, depth + 1, out, error));
     }
   }
   return HF_OK;
@@ -267,7 +272,7 @@ static hf_status put_only_stage(scheduler *s, const planning *p, unsigned depth,
   for (size_t i = 0; i < p->query.n_inputs; i++) {
     put_indent(out, depth + 1);
     buf_printf(out, "input %zu: ", i);
-    HF_TRY(put_input(s, p, &p->query.inputs[i], "", depth + 1, out, error));
+    HF_TRY(put_input(s, p, (shown_input){&p->query.inputs[i], ""}, depth + 1, out, error));
   }
   return HF_OK;
 }

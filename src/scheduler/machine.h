@@ -17,7 +17,7 @@
   X(JOB_QUEUED, "queued", "known, nothing begun")                                                    \
   X(JOB_PLANNING, "planning", "one planning step is queued or runs on a planning thread")            \
   X(JOB_WAITING, "waiting", "planned as far as held results are known; holds no slot and no thread") \
-  X(JOB_RUNNING, "running", "its stage is launched and its task is with the executor")               \
+  X(JOB_RUNNING, "running", "a stage is launched and a task of it is with the executor")             \
   X(JOB_SUCCEEDED, "succeeded", "its output is committed")                                           \
   X(JOB_FAILED, "failed", "its error is set, nothing runs for it")                                   \
   X(JOB_CANCELLED, "cancelled", "as failed, by its user or because nobody wants it")
@@ -52,10 +52,10 @@ typedef enum job_action {
   JOB_DO_NOTHING,
   JOB_DO_PLAN,      /* queue a planning step */
   JOB_DO_ASK,       /* ask the registry for each held result that planning needs */
-  JOB_DO_LAUNCH,    /* submit the stage's task */
+  JOB_DO_LAUNCH,    /* submit the tasks of the stages that are ready */
   JOB_DO_REPLAN,    /* forget what was known of held results, queue a planning step */
   JOB_DO_INTERRUPT, /* interrupt the planning step; its return ends the job */
-  JOB_DO_RECALL,    /* cancel the task; its report ends the job */
+  JOB_DO_RECALL,    /* cancel the tasks; the last report ends the job */
   JOB_DO_END,       /* settle claims, waits, leases and files, answer the caller */
   JOB_DO_DEFECT     /* no such row */
 } job_action;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a job on behalf of a caller: it is submitted, and the caller's thread
- * waits, looks at its cancel token and tells progress.
+ * waits, looks at its cancel token (a flag, set by any thread or signal handler) and
+ * tells progress.
  * Threads: scheduler_run the caller's; handlers and run_answer the scheduler's.
  */
 #include "scheduler/scheduler_internal.h"
@@ -25,6 +26,32 @@ struct run {
   job_result result;
   hf_profile profile;
 };
+
+/* ------------------------------------------------------------- cancel tokens */
+
+struct hf_cancel {
+  atomic_bool signalled; /* lock-free, so that a signal handler may set it */
+};
+
+hf_cancel *hf_cancel_new(void) {
+  hf_cancel *cancel = mem_zalloc(1, sizeof *cancel);
+  if (cancel != NULL) {
+    atomic_init(&cancel->signalled, false);
+  }
+  return cancel;
+}
+
+void hf_cancel_signal(hf_cancel *cancel) {
+  atomic_store(&cancel->signalled, true);
+}
+
+void hf_cancel_free(hf_cancel *cancel) {
+  mem_free(cancel);
+}
+
+static bool cancel_is_signalled(const hf_cancel *cancel) {
+  return cancel != NULL && atomic_load(&cancel->signalled);
+}
 
 /* -------------------------------------------------- on the scheduler's thread */
 

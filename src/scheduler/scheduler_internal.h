@@ -311,9 +311,6 @@ void reports_free(scheduler *s);
 /* The job has ended: hands it over. */
 void run_answer(scheduler *s, run *r, job *j);
 
-/* cancel.c */
-bool cancel_is_signalled(const hf_cancel *cancel);
-
 /* cleaner.c: files are deleted on a thread of its own, in order */
 hf_status cleaner_open(scheduler *s, hf_error *error);
 void cleaner_close(scheduler *s);

@@ -6,7 +6,7 @@
  *      ▲                      │                │  ▲                  │
  *      └──────rollback────────┴────────────────┘  └───output_lost────┘
  *
- * Each job has one stage now; a job that plans again gets a new one, since ids never change after launch.
+ * A job that plans again gets new ones, since ids never change after launch.
  * Thread: the scheduler's.
  */
 #include "scheduler/machine.h"

@@ -185,8 +185,14 @@ static void stage_input_of(const planning *p, const cut_input *from, staged_inpu
   in->plan->columns = p->graph.stages[from->stage].columns;
 }
 
-static hf_status cut_inputs(scheduler *s, const planning *p, const cut_stage *from, uint32_t n_tasks,
-                            stage_input *plans, planned_input *planned, hf_error *error) {
+static hf_status cut_inputs(scheduler *s, const planning *p, const cut_stage *from, stage_input *plans,
+                            planned_stage *out, hf_error *error) {
+  planned_input *planned = arena_array(p->memory, from->n_inputs, sizeof *planned);
+  if (planned == NULL) {
+    return no_memory(error);
+  }
+  out->n_inputs = from->n_inputs;
+  out->inputs = planned;
   for (size_t i = 0; i < from->n_inputs; i++) {
     const cut_input *input = &from->inputs[i];
     staged_input in = {.plan = &plans[i], .planned = &planned[i]};
@@ -194,7 +200,7 @@ static hf_status cut_inputs(scheduler *s, const planning *p, const cut_stage *fr
       stage_input_of(p, input, &in);
     } else {
       const lower_input *of = &p->query.inputs[strtoul(input->source_id, NULL, 10)];
-      HF_TRY(source_input(s, p, of, input->share == CUT_SPLIT ? n_tasks : 1, &in, error));
+      HF_TRY(source_input(s, p, of, input->share == CUT_SPLIT ? out->n_tasks : 1, &in, error));
     }
     plans[i].ordered = plans[i].kind == STAGE_INPUT_BLOCKS && input->ordered;
   }
@@ -276,22 +282,19 @@ static hf_status stage_of_cut(scheduler *s, const planning *p, size_t number, pl
   stage_plan plan;
   stage_piece *pieces = NULL;
   stage_input *inputs = arena_array(p->memory, from->n_inputs, sizeof *inputs);
-  planned_input *planned = arena_array(p->memory, from->n_inputs, sizeof *planned);
   HF_TRY(plan_new(p, from->n_pieces, from->n_inputs, &plan, &pieces, error));
-  if (inputs == NULL || planned == NULL) {
+  if (inputs == NULL) {
     return no_memory(error);
   }
   for (size_t i = 0; i < from->n_pieces; i++) {
     pieces[i] = (stage_piece){.text = from->pieces[i].text, .input = from->pieces[i].input};
   }
   out->n_tasks = from->one_task ? 1 : p->n_tasks;
-  HF_TRY(cut_inputs(s, p, from, out->n_tasks, inputs, planned, error));
+  HF_TRY(cut_inputs(s, p, from, inputs, out, error));
   plan.inputs = inputs;
   plan.output = (stage_output){.partitions = from->partitions == 0 ? 1 : from->partitions,
                                .ordered = from->ordered || (is_last && p->ordered),
                                .columns = is_last ? p->columns : from->columns};
-  out->n_inputs = from->n_inputs;
-  out->inputs = planned;
   return pack(s, p, &plan, out, error);
 }
 

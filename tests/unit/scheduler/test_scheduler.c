@@ -112,7 +112,8 @@ static void scheduler_progress_that_says_no_cancels(void **state) {
 /* Writes a result as client data of the session, as session_from_stream does. */
 static relation *client_data(rig *r, const job_result *from, char *dir, size_t dir_bytes) {
   struct ArrowArrayStream stream;
-  assert_int_equal(block_stream_open(from->locations, from->n_locations, rig_ignore, NULL, &stream, NULL), HF_OK);
+  assert_int_equal(block_stream_open(from->locations, from->n_locations, rig_ignore, NULL, &stream, NULL),
+                   HF_OK);
   snprintf(dir, dir_bytes, "%s/%s/4611686018427387904/1/1-1", r->work_dir, r->session.text);
   block_sink_options options = {.dir = dir,
                                 .columns = &from->columns,
