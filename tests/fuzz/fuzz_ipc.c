@@ -31,22 +31,25 @@ static void look_at(const struct ArrowSchema *shape, const struct ArrowArray *ro
   buf_reset(&text);
 }
 
+static void read_with(ipc_decoder *decoder, const struct ArrowSchema *shape, ipc_cursor cursor,
+                      bool validate) {
+  struct ArrowArray rows;
+  ipc_read_options options = {.validate = validate};
+  if (ipc_read_batch(decoder, &cursor, &options, &rows, NULL) == HF_OK) {
+    if (validate) {
+      look_at(shape, &rows);
+    }
+    rows.release(&rows);
+  }
+}
+
 static void read_batch(const uint8_t *bytes, size_t length) {
   struct ArrowSchema shape;
   ipc_decoder *decoder;
-  struct ArrowArray rows;
   made_schema("+s(i;u;+l(l);b;+us:0,1(i;u);+s(d:5,1,32;z);+w:2(s);n;+m(+s(u;i)))", &shape);
   if (ipc_decoder_new(&shape, NULL, 0, &decoder, NULL) == HF_OK) {
-    for (int validate = 0; validate < 2; validate++) {
-      ipc_cursor cursor = {bytes, length};
-      ipc_read_options options = {.validate = validate != 0};
-      if (ipc_read_batch(decoder, &cursor, &options, &rows, NULL) == HF_OK) {
-        if (validate) {
-          look_at(&shape, &rows);
-        }
-        rows.release(&rows);
-      }
-    }
+    read_with(decoder, &shape, (ipc_cursor){bytes, length}, false);
+    read_with(decoder, &shape, (ipc_cursor){bytes, length}, true);
     ipc_decoder_free(decoder);
   }
   shape.release(&shape);
