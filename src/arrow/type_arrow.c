@@ -49,10 +49,15 @@ typedef struct extension {
 } extension;
 
 static const extension extensions[] = {
-    {"arrow.uuid", false, " w:16 ", TYPE_UUID},   {"arrow.bool8", false, " c ", TYPE_BOOLEAN},
-    {"arrow.json", false, " u U vu ", TYPE_JSON}, {"hugeint", true, " w:16 ", TYPE_HUGEINT},
-    {"uhugeint", true, " w:16 ", TYPE_UHUGEINT},  {"time_tz", true, " w:8 ", TYPE_TIME_TZ},
-    {"bit", true, " z Z vz ", TYPE_BIT},          {"bignum", true, " z Z vz ", TYPE_BIGNUM},
+    {"arrow.uuid", false, " w:16 ", TYPE_UUID},
+    {"arrow.bool8", false, " c ", TYPE_BOOLEAN},
+    {"arrow.json", false, " u U vu ", TYPE_JSON},
+    {"hugeint", true, " w:16 ", TYPE_HUGEINT},
+    {"uhugeint", true, " w:16 ", TYPE_UHUGEINT},
+    {"time_tz", true, " w:8 ", TYPE_TIME_TZ},
+    {"bit", true, " z Z vz ", TYPE_BIT},
+    {"bignum", true, " z Z vz ", TYPE_BIGNUM},
+    {"geoarrow.wkb", false, " z Z vz ", TYPE_GEOMETRY},
 };
 
 static hf_status no_memory(hf_error *error) {
@@ -250,6 +255,7 @@ static const arrow_spelling spellings[TYPE_KIND_COUNT] = {
     [TYPE_BLOB] = {"z", NULL},
     [TYPE_BIT] = {"z", "bit"},
     [TYPE_UUID] = {"w:16", "arrow.uuid"},
+    [TYPE_GEOMETRY] = {"z", "geoarrow.wkb"},
     [TYPE_ENUM] = {"u", NULL},
     [TYPE_LIST] = {"+l", NULL},
     [TYPE_STRUCT] = {"+s", NULL},
@@ -263,7 +269,7 @@ static int set_pair(struct ArrowBuffer *pairs, const char *key, const char *valu
 static int set_extension(struct ArrowSchema *out, const char *name) {
   char text[128];
   struct ArrowBuffer pairs;
-  bool is_canonical = strncmp(name, "arrow.", 6) == 0;
+  bool is_canonical = strchr(name, '.') != NULL; /* "arrow.uuid"; DuckDB's own have no dot */
   snprintf(text, sizeof text, "{\"vendor_name\":\"DuckDB\",\"type_name\":\"%s\"}", name);
   NANOARROW_RETURN_NOT_OK(ArrowMetadataBuilderInit(&pairs, NULL));
   int code = set_pair(&pairs, "ARROW:extension:name", is_canonical ? name : "arrow.opaque");
