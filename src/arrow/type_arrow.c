@@ -95,6 +95,17 @@ static char *duckdb_type_name(const char *metadata, arena *a) {
   return name;
 }
 
+/* Of a geometry: its extension's metadata name one. */
+static bool has_reference_system(const struct ArrowSchema *field, arena *a) {
+  const char *text = metadata_text(field, "ARROW:extension:metadata", a);
+  struct json_object *parsed = text == NULL ? NULL : json_tokener_parse(text);
+  struct json_object *crs = NULL;
+  bool has = json_object_is_type(parsed, json_type_object) &&
+             json_object_object_get_ex(parsed, "crs", &crs) && crs != NULL;
+  json_object_put(parsed);
+  return has;
+}
+
 static bool is_storage(const char *format, const char *storage) {
   const char *at = strstr(storage, format);
   return at != NULL && at > storage && at[-1] == ' ' && at[strlen(format)] == ' ';
@@ -110,8 +121,8 @@ static hf_status read_extension(const struct ArrowSchema *field, arena *a, type_
   if (name == NULL) {
     return HF_OK;
   }
-  if (strcmp(name, "geoarrow.wkb") == 0) {
-    return unsupported(field, name, error);
+  if (strcmp(name, "geoarrow.wkb") == 0 && has_reference_system(field, a)) {
+    return unsupported(field, "geoarrow.wkb with a coordinate reference system", error);
   }
   for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
     if (extensions[i].is_duckdb == is_duckdb && strcmp(extensions[i].name, name) == 0) {

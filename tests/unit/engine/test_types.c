@@ -68,8 +68,7 @@ static void types_of_test_all_types_come_back_nested(void **state) {
   rig *r = *state;
   arena *a = arena_new();
   schema columns;
-  assert_ok(
-      engine_describe(r->slot, "SELECT * FROM test_all_types()", a, &columns, ok_error));
+  assert_ok(engine_describe(r->slot, "SELECT * FROM test_all_types()", a, &columns, ok_error));
   for (size_t i = 0; i < columns.n_columns; i++) {
     const char *name = columns.columns[i].name;
     buf sql = {0};
