@@ -33,7 +33,8 @@ asan: setup ## run the tests with AddressSanitizer and UBSan
 tsan: setup ## run the unit tests with ThreadSanitizer (libduckdb is not instrumented)
 	@CC=clang tools/build build-tsan -DHOLDFAST_SANITIZE=thread
 	@tools/run-tests build-tsan -L unit $(if $(T),-R '$(T)')
-docs: ## write docs/errors.md and docs/configuration.md from their tables
+docs: ## write docs/errors.md, configuration.md and states.md from their tables
 	@tools/gen-docs
+	@tools/gen-states
 stats: ## size percentiles of files and functions
 	@tools/lint/sizes --stats

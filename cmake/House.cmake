@@ -43,14 +43,15 @@ endif()
 set_target_properties(holdfast PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/holdfast.map
-  INSTALL_RPATH "$ORIGIN/holdfast")
+  BUILD_WITH_INSTALL_RPATH ON # one run path for both places: CMake would pad that of the build with empty parts
+  INSTALL_RPATH "$ORIGIN/lib;$ORIGIN/holdfast")
 
 file(GLOB sources CONFIGURE_DEPENDS src/cli/*.c)
 if(sources)
   add_executable(holdfast_command ${sources})
   target_link_libraries(holdfast_command PRIVATE holdfast_internal PkgConfig::HF_EDIT)
-  set_target_properties(holdfast_command PROPERTIES OUTPUT_NAME holdfast
-    INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/holdfast")
+  set_target_properties(holdfast_command PROPERTIES OUTPUT_NAME holdfast BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "$ORIGIN/lib;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/holdfast")
 endif()
 
 # bench/*.c, each with bench/support/*.c: only on `--target bench`.

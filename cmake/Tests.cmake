@@ -13,6 +13,7 @@ endif()
 set(HF_TEST_ENVIRONMENT
   "HOLDFAST=${CMAKE_BINARY_DIR}/holdfast"
   "HOLDFAST_SOURCE=${CMAKE_SOURCE_DIR}"
+  "HOLDFAST_SANITIZE=${HOLDFAST_SANITIZE}"
   "HOLDFAST_EXTENSION_DIRECTORY=${HF_THIRD_PARTY}/duckdb-extensions"
   "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=1"
   "UBSAN_OPTIONS=print_stacktrace=1"

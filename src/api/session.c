@@ -92,13 +92,31 @@ hf_status hf_session_get(hf_session *session, const char *key, char **out, hf_er
 
 /* --------------------------------------------------------------- DataFrames */
 
+/* A DataFrame in the making. Another thread may close the session, and free its handle, as soon as the operation has
+ * left it: the reference lasts until there is a DataFrame with one of its own. */
+typedef struct making {
+  session *session;
+  relation *rows;
+} making;
+
+static making making_begin(const hf_session *handle) {
+  return (making){.session = session_retain(handle->inner)};
+}
+
+static hf_status making_end(making *m, hf_status status, hf_df **out, hf_error *error) {
+  if (status == HF_OK) {
+    status = dataframe_new(m->session, m->rows, out, error);
+  }
+  session_release(m->session);
+  return status;
+}
+
 hf_status hf_session_sql(hf_session *session, const char *sql, hf_df **out, hf_error *error) {
   if (session == NULL || sql == NULL || out == NULL) {
     return argument_is_null(session == NULL ? "session" : sql == NULL ? "sql" : "out", error);
   }
-  relation *rows = NULL;
-  HF_TRY(session_sql(session->inner, sql, NULL, NULL, &rows, error));
-  return dataframe_new(session->inner, rows, out, error);
+  making m = making_begin(session);
+  return making_end(&m, session_sql(m.session, sql, NULL, NULL, &m.rows, error), out, error);
 }
 
 hf_status hf_session_read(hf_session *session, const char *format, const char *const *paths, size_t n_paths,
@@ -111,9 +129,8 @@ hf_status hf_session_read(hf_session *session, const char *format, const char *c
   }
   session_files files = {
       .format = format, .paths = paths, .n_paths = n_paths, .options = options, .n_options = n_options};
-  relation *rows = NULL;
-  HF_TRY(session_read(session->inner, &files, &rows, error));
-  return dataframe_new(session->inner, rows, out, error);
+  making m = making_begin(session);
+  return making_end(&m, session_read(m.session, &files, &m.rows, error), out, error);
 }
 
 hf_status hf_session_from_stream(hf_session *session, struct ArrowArrayStream *stream, hf_df **out,
@@ -125,7 +142,6 @@ hf_status hf_session_from_stream(hf_session *session, struct ArrowArrayStream *s
     stream->release(stream);
     return argument_is_null(session == NULL ? "session" : "out", error);
   }
-  relation *rows = NULL;
-  HF_TRY(session_from_stream(session->inner, stream, &rows, error));
-  return dataframe_new(session->inner, rows, out, error);
+  making m = making_begin(session);
+  return making_end(&m, session_from_stream(m.session, stream, &m.rows, error), out, error);
 }

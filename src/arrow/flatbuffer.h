@@ -113,4 +113,11 @@ static inline bool flat_vector(const flat_table *t, unsigned field, size_t width
   return *count <= (t->length - at - 4) / width;
 }
 
+/* Finds the i-th table of a vector of tables, of which flat_vector(…, 4, …) gave the elements. */
+static inline bool flat_element(const flat_table *t, const uint8_t *elements, size_t i, flat_table *out) {
+  size_t at = (size_t)(elements - t->bytes) + i * 4;
+  size_t distance = flat_u32_at(t->bytes, at);
+  return distance != 0 && flat_table_at(t->bytes, t->length, at + distance, out);
+}
+
 #endif

@@ -36,6 +36,7 @@ static const char *const kind_names[TYPE_KIND_COUNT] = {
     [TYPE_BLOB] = "BLOB",
     [TYPE_BIT] = "BIT",
     [TYPE_UUID] = "UUID",
+    [TYPE_GEOMETRY] = "GEOMETRY",
     [TYPE_ENUM] = "ENUM",
     [TYPE_LIST] = "LIST",
     [TYPE_ARRAY] = "ARRAY",

@@ -42,6 +42,7 @@ typedef enum type_kind {
   TYPE_BLOB,
   TYPE_BIT,
   TYPE_UUID,
+  TYPE_GEOMETRY, /* without a coordinate reference system; crosses as WKB */
   TYPE_ENUM,
   TYPE_LIST,
   TYPE_ARRAY,

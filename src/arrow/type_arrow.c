@@ -49,10 +49,15 @@ typedef struct extension {
 } extension;
 
 static const extension extensions[] = {
-    {"arrow.uuid", false, " w:16 ", TYPE_UUID},   {"arrow.bool8", false, " c ", TYPE_BOOLEAN},
-    {"arrow.json", false, " u U vu ", TYPE_JSON}, {"hugeint", true, " w:16 ", TYPE_HUGEINT},
-    {"uhugeint", true, " w:16 ", TYPE_UHUGEINT},  {"time_tz", true, " w:8 ", TYPE_TIME_TZ},
-    {"bit", true, " z Z vz ", TYPE_BIT},          {"bignum", true, " z Z vz ", TYPE_BIGNUM},
+    {"arrow.uuid", false, " w:16 ", TYPE_UUID},
+    {"arrow.bool8", false, " c ", TYPE_BOOLEAN},
+    {"arrow.json", false, " u U vu ", TYPE_JSON},
+    {"hugeint", true, " w:16 ", TYPE_HUGEINT},
+    {"uhugeint", true, " w:16 ", TYPE_UHUGEINT},
+    {"time_tz", true, " w:8 ", TYPE_TIME_TZ},
+    {"bit", true, " z Z vz ", TYPE_BIT},
+    {"bignum", true, " z Z vz ", TYPE_BIGNUM},
+    {"geoarrow.wkb", false, " z Z vz ", TYPE_GEOMETRY},
 };
 
 static hf_status no_memory(hf_error *error) {
@@ -90,6 +95,17 @@ static char *duckdb_type_name(const char *metadata, arena *a) {
   return name;
 }
 
+/* Of a geometry: its extension's metadata name one. */
+static bool has_reference_system(const struct ArrowSchema *field, arena *a) {
+  const char *text = metadata_text(field, "ARROW:extension:metadata", a);
+  struct json_object *parsed = text == NULL ? NULL : json_tokener_parse(text);
+  struct json_object *crs = NULL;
+  bool has = json_object_is_type(parsed, json_type_object) &&
+             json_object_object_get_ex(parsed, "crs", &crs) && crs != NULL;
+  json_object_put(parsed);
+  return has;
+}
+
 static bool is_storage(const char *format, const char *storage) {
   const char *at = strstr(storage, format);
   return at != NULL && at > storage && at[-1] == ' ' && at[strlen(format)] == ' ';
@@ -105,8 +121,8 @@ static hf_status read_extension(const struct ArrowSchema *field, arena *a, type_
   if (name == NULL) {
     return HF_OK;
   }
-  if (strcmp(name, "geoarrow.wkb") == 0) {
-    return unsupported(field, name, error);
+  if (strcmp(name, "geoarrow.wkb") == 0 && has_reference_system(field, a)) {
+    return unsupported(field, "geoarrow.wkb with a coordinate reference system", error);
   }
   for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
     if (extensions[i].is_duckdb == is_duckdb && strcmp(extensions[i].name, name) == 0) {
@@ -250,6 +266,7 @@ static const arrow_spelling spellings[TYPE_KIND_COUNT] = {
     [TYPE_BLOB] = {"z", NULL},
     [TYPE_BIT] = {"z", "bit"},
     [TYPE_UUID] = {"w:16", "arrow.uuid"},
+    [TYPE_GEOMETRY] = {"z", "geoarrow.wkb"},
     [TYPE_ENUM] = {"u", NULL},
     [TYPE_LIST] = {"+l", NULL},
     [TYPE_STRUCT] = {"+s", NULL},
@@ -263,7 +280,7 @@ static int set_pair(struct ArrowBuffer *pairs, const char *key, const char *valu
 static int set_extension(struct ArrowSchema *out, const char *name) {
   char text[128];
   struct ArrowBuffer pairs;
-  bool is_canonical = strncmp(name, "arrow.", 6) == 0;
+  bool is_canonical = strchr(name, '.') != NULL; /* "arrow.uuid"; DuckDB's own have no dot */
   snprintf(text, sizeof text, "{\"vendor_name\":\"DuckDB\",\"type_name\":\"%s\"}", name);
   NANOARROW_RETURN_NOT_OK(ArrowMetadataBuilderInit(&pairs, NULL));
   int code = set_pair(&pairs, "ARROW:extension:name", is_canonical ? name : "arrow.opaque");

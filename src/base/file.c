@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 hf_status file_make_dirs(const char *path, hf_error *error) {
+  if (path[0] == '\0') {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "the name of a directory is empty");
+  }
   char *copy = mem_strdup(path);
   if (copy == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a path");

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-/* Makes the directory and its missing parents (mode 0700). Errors: DISK_FULL, IO. */
+/* Makes the directory and its missing parents (mode 0700). Errors: DISK_FULL, IO, INVALID_ARGUMENT for "". */
 hf_status file_make_dirs(const char *path, hf_error *error);
 /* Removes a file or a whole tree; does not follow links; an absent path is HF_OK. */
 hf_status file_remove_tree(const char *path, hf_error *error);

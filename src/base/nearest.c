@@ -68,7 +68,7 @@ void nearest_offer(nearest *n, const char *name) {
   bool is_better =
       n->best == NULL || distance < n->distance ||
       (distance == n->distance && common_beginning(n->wanted, name) > common_beginning(n->wanted, n->best));
-  if (distance > most || !is_better) {
+  if (distance > most || !is_better || strcmp(n->wanted, name) == 0) {
     return;
   }
   n->best = name;

@@ -44,12 +44,15 @@ static const rule rules[] = {
     {NULL, NULL, "max_temp_directory_size", HF_E_DISK_FULL},
     {"Out of Memory", NULL, NULL, HF_E_OUT_OF_MEMORY},
     {NULL, NULL, "Max expression depth limit", HF_E_LIMIT},
+    {"Parser", NULL, "memory exhausted", HF_E_LIMIT}, /* the stack of its grammar */
+    {"Syntax", NULL, "memory exhausted", HF_E_LIMIT},
     {NULL, NULL, "No files found that match", HF_E_FILE_NOT_FOUND},
     {"IO", NULL, "No such file or directory", HF_E_FILE_NOT_FOUND},
     {"Permission", NULL, NULL, HF_E_PATH_REFUSED},
     {NULL, NULL, "CSV Error on Line", HF_E_FILE_FORMAT},
     {NULL, NULL, "Error when sniffing file", HF_E_FILE_FORMAT},
     {NULL, NULL, "detected in CSV file", HF_E_FILE_FORMAT},
+    {NULL, NULL, "do not exist in the CSV File", HF_E_FILE_FORMAT},
     {NULL, NULL, "Malformed JSON in file", HF_E_FILE_FORMAT},
     {NULL, NULL, "JSON transform error in file", HF_E_FILE_FORMAT},
     {NULL, NULL, "in JSON array with format='array' in file", HF_E_FILE_FORMAT},
@@ -217,6 +220,15 @@ static void append_csv(const char *message, buf *out) {
   }
 }
 
+/* "COLUMN_TYPES error: Columns with names: "y","z" do not exist in the CSV File". */
+static void append_missing(const char *message, buf *out) {
+  const char *names = strchr(message, '"'), *end = strstr(message, " do not exist in the CSV File");
+  buf_text(out, "a file lacks columns that the first file has, or that are asked for");
+  if (names != NULL && names < end) {
+    buf_printf(out, ": %.*s", (int)(end - names), names);
+  }
+}
+
 static void append_main(hf_status code, const report *from, buf *out) {
   if (code == HF_E_COLUMN_NOT_FOUND && from->name != NULL) {
     buf_printf(out, "no column has this name: %s", from->name);
@@ -226,6 +238,10 @@ static void append_main(hf_status code, const report *from, buf *out) {
     buf_printf(out, "no function takes these arguments: %s", from->call);
   } else if (code == HF_E_FUNCTION_NOT_FOUND && from->name != NULL) {
     buf_printf(out, "no function has this name: %s", from->name);
+  } else if (code == HF_E_LIMIT) {
+    buf_text(out, "the statement is nested too deeply");
+  } else if (strstr(from->message, "do not exist in the CSV File") != NULL) {
+    append_missing(from->message, out);
   } else if (strstr(from->message, "CSV Error on Line: ") != NULL) {
     append_csv(from->message, out);
   } else {
@@ -265,7 +281,10 @@ static void set_hint(hf_error *error, const report *from) {
     error_hint(error, "did you mean %s?", buf_cstr(&text));
     buf_reset(&text);
   } else if (error->code == HF_E_LIMIT) {
-    error_hint(error, "cache() or checkpoint() a part of the query, and build on it");
+    error_hint(error, "hold a part of the query with cache() or CACHE TABLE, and build on it");
+  } else if (error->code == HF_E_FILE_FORMAT &&
+             strstr(from->message, "do not exist in the CSV File") != NULL) {
+    error_hint(error, "read files of different columns with union_by_name = true");
   } else if (error->code == HF_E_UNSUPPORTED && strstr(from->message, "multiple statements") != NULL) {
     error_hint(error, "give one statement; a PIVOT needs its list of values: PIVOT … ON x IN (…)");
   }

@@ -86,8 +86,11 @@ static hf_status run_parse(engine *e, const char *sql, arena *a, const char **js
     duckdb_destroy_prepare(&e->parsing);
     return status;
   }
+  if (duckdb_bind_varchar(e->parsing, 1, sql) !=
+      DuckDBSuccess) { /* else the text before this one is parsed again */
+    return error_set(error, HF_E_SYNTAX, "the text is not UTF-8");
+  }
   duckdb_result result = {0};
-  duckdb_bind_varchar(e->parsing, 1, sql);
   hf_status status = duckdb_execute_prepared(e->parsing, &result) == DuckDBSuccess
                          ? first_text(&result, 0, a, json, error)
                          : failure_set(error, duckdb_result_error(&result), 0);

@@ -41,6 +41,7 @@ static const struct {
     {DUCKDB_TYPE_BLOB, TYPE_BLOB},
     {DUCKDB_TYPE_BIT, TYPE_BIT},
     {DUCKDB_TYPE_UUID, TYPE_UUID},
+    {DUCKDB_TYPE_GEOMETRY, TYPE_GEOMETRY},
 };
 #define N_SIMPLE_TYPES (sizeof simple_types / sizeof simple_types[0])
 #define JSON_ALIAS "JSON"
@@ -137,9 +138,16 @@ static bool has_alias(duckdb_logical_type type, const char *alias) {
   return same;
 }
 
+static bool has_reference_system(duckdb_logical_type geometry) {
+  char *name = duckdb_geometry_type_get_crs(geometry);
+  bool has = name != NULL && name[0] != '\0';
+  duckdb_free(name);
+  return has;
+}
+
 static hf_status unsupported(reader *r, duckdb_logical_type from, duckdb_type id) {
   char *alias = duckdb_logical_type_get_alias(from);
-  const char *name = id == DUCKDB_TYPE_GEOMETRY  ? "GEOMETRY"
+  const char *name = id == DUCKDB_TYPE_GEOMETRY  ? "GEOMETRY with a coordinate reference system"
                      : id == DUCKDB_TYPE_VARIANT ? "VARIANT"
                      : alias != NULL             ? alias
                                                  : "unknown";
@@ -170,6 +178,12 @@ static hf_status read_type(reader *r, duckdb_logical_type from, data_type *out) 
     case DUCKDB_TYPE_MAP:
       out->kind = id == DUCKDB_TYPE_LIST ? TYPE_LIST : id == DUCKDB_TYPE_ARRAY ? TYPE_ARRAY : TYPE_MAP;
       return read_elements(r, from, out);
+    case DUCKDB_TYPE_GEOMETRY:
+      if (has_reference_system(from)) {
+        return unsupported(r, from, id);
+      }
+      out->kind = TYPE_GEOMETRY;
+      return HF_OK;
     case DUCKDB_TYPE_VARCHAR:
       out->kind = has_alias(from, JSON_ALIAS) ? TYPE_JSON : TYPE_VARCHAR;
       return HF_OK;

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* DuckDB's planner takes quadratic time in the length of a chain; text is bounded since views may double it. */
+/* DuckDB's planner takes quadratic time in the length of a chain; text is bounded since views may double it. One text
+ * may be as long as it likes: the user wrote it. */
 enum { MOST_USES = 1000, LONGEST_CHAIN_BYTES = 4 << 20 };
 
 static hf_status too_much(const lowering *l, const char *what, size_t most) {
@@ -162,12 +163,7 @@ static hf_status name_use(lowering *l, const char *original, const char **name) 
 
 /* DESCRIBE and SUMMARIZE stand neither in a WITH chain nor in the COPY of a task, but in parentheses. */
 static bool needs_parentheses(const relation *r) {
-  static const char *const words[] = {"describe", "desc", "summarize", "show"};
-  bool found = false;
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    found = found || token_is(r->tokens.text, r->tokens.tokens[0], words[i]);
-  }
-  return found;
+  return relation_only_describes(r) || token_is(r->tokens.text, r->tokens.tokens[0], "summarize");
 }
 
 /* Puts a view's text into the chain; *name is what stands for this use of it. */
@@ -244,7 +240,8 @@ static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_
   const char *text = r->view.text;
   size_t at = from, end = strlen(text);
   l->text_bytes += end;
-  if (!has_origin && l->text_bytes > LONGEST_CHAIN_BYTES) {
+  l->longest_text = end > l->longest_text ? end : l->longest_text;
+  if (!has_origin && l->text_bytes - l->longest_text > LONGEST_CHAIN_BYTES) {
     return too_much(l, "bytes", LONGEST_CHAIN_BYTES);
   }
   for (size_t i = 0; i < r->view.n_spots; i++) {

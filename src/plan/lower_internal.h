@@ -29,7 +29,7 @@ typedef struct lowering {
   piece_list chain; /* hf_r0 AS NOT MATERIALIZED (…), hf_r1 AS … */
   made_name *made;  /* one for each use in the chain */
   size_t n_uses, uses_capacity;
-  size_t text_bytes;
+  size_t text_bytes, longest_text;
   const char *prefix; /* of the names in the chain; in no text of the query */
 } lowering;
 

@@ -124,6 +124,16 @@ void relation_fingerprint(const relation *r, char out[33]) {
   memcpy(out, r->fingerprint, sizeof r->fingerprint);
 }
 
+bool relation_only_describes(const relation *r) {
+  static const char *const words[] = {"describe", "desc", "show"};
+  for (size_t i = 0; r->view.kind == RELATION_SQL && i < sizeof words / sizeof words[0]; i++) {
+    if (token_is(r->tokens.text, r->tokens.tokens[0], words[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* ------------------------------------------------------------------- making */
 
 static unsigned depth_below(const relation *r) {

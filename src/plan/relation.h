@@ -82,6 +82,8 @@ hf_status relation_from_cache(const uuid *cache_id, const uuid *session, const r
 
 /* XXH3-128 of the canonical form, as 32 hex digits: text without comments and spacing, bound relations, requests, ids. */
 void relation_fingerprint(const relation *r, char out[33]);
+/* Tells whether it is DESCRIBE of a query: its answer is the columns of that query, which needs no rows. */
+bool relation_only_describes(const relation *r);
 
 /* Encodes as a Spark Connect Relation (proto/spark/connect/relations.proto); a cache node as Relation.extension. */
 hf_status relation_pack(const relation *r, buf *out, hf_error *error);

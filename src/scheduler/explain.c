@@ -31,6 +31,10 @@ static void look_handle(scheduler *s, message *m) {
     if (c->status == HF_OK && need->state == NEED_NEW) {
       c->status = held_look(s, &c->p->session, need, c->p->lasting, &c->error);
       need->info.rows = need->is_miss ? ROWS_OF_A_MISS : need->info.rows;
+      if (need->is_miss && relation_only_describes(c->p->relation)) {
+        need->is_miss = false;
+        need->info = (held_info){.answer = HELD_INLINE};
+      }
     }
   }
   call_finish(&c->base);

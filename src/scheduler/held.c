@@ -109,9 +109,16 @@ static void wait_for(scheduler *s, held_need *need) {
 
 static hf_status ask(scheduler *s, job *j, held_need *need, hf_error *error) {
   const declaration *row = NULL;
+  entry_view view;
   HF_TRY(check(s, &j->session, need, &row, error));
   if (need->stays_inline) {
     say_inline(j, need, NULL);
+    return HF_OK;
+  }
+  if (relation_only_describes(j->plan.relation) &&
+      registry_lookup(s->registry, &need->key, &view) != ENTRY_MATERIALISED) {
+    need->state = NEED_ANSWERED; /* its input tells its columns, and no row of it is computed */
+    need->info = (held_info){.answer = HELD_INLINE};
     return HF_OK;
   }
   job_id fill = {s->next_job}; /* job_new gives it this id */

@@ -192,6 +192,9 @@ hf_status planner_use(scheduler *s, const job_settings *settings, const planner_
   if (planner_return(s, p) && status == HF_E_CANCELLED) {
     status = error_set(error, HF_E_LIMIT, "planning took longer than the limit of 30 s");
     error_hint(error, "look for constant expressions that are expensive to compute");
+  } else if (status == HF_E_OUT_OF_MEMORY && error != NULL && error->cause != NULL) { /* DuckDB's, not ours */
+    status = error_set(error, HF_E_LIMIT, "planning the statement takes more memory than the limit of 1 GiB");
+    error_hint(error, "put long lists of values into a file, and join it");
   }
   return status;
 }

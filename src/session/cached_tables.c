@@ -125,7 +125,15 @@ static hf_status uncache_in(session *s, const name_list *list, const char *name,
   if (held) {
     return unbind(s, present, done, error);
   }
-  return if_exists ? HF_OK : name_list_missing(list, "no cached table has this name", name, error);
+  if (if_exists) {
+    return HF_OK;
+  }
+  name_list_missing(list, "no cached table has this name", name, error);
+  if (present != NULL) {
+    error_hint(error, "%s is a view that is not cached; CACHE TABLE %s caches it", present->name,
+               present->name);
+  }
+  return HF_E_TABLE_NOT_FOUND;
 }
 
 hf_status uncache_table(session *s, const char *name, bool if_exists, hf_error *error) {

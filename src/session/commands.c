@@ -7,6 +7,8 @@
 #include "session/cached_tables.h"
 #include "session/listings.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 /* One statement on its way. */
@@ -37,6 +39,9 @@ static hf_status put_in(session *s, const name_list *list, const name_entry *ent
 hf_status view_put(session *s, const relation *r, const char *name, bool replace, hf_error *error) {
   if (name[0] == '\0') {
     return error_set(error, HF_E_INVALID_ARGUMENT, "the name of a view is empty");
+  }
+  if (!utf8_is_right(name)) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "the name of a view is not UTF-8");
   }
   name_entry entry = {.name = name, .bound = r};
   for (bool done = false; !done;) {

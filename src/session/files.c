@@ -6,6 +6,8 @@
  */
 #include "session/session_internal.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -34,6 +36,9 @@ static hf_status options_of(const session_files *files, source_format format, ar
     if (given->key == NULL || given->value == NULL) {
       return error_set(error, HF_E_INVALID_ARGUMENT, "a reader option needs a name and a value");
     }
+    if (!utf8_is_right(given->key) || !utf8_is_right(given->value)) {
+      return error_set(error, HF_E_INVALID_ARGUMENT, "a reader option is not UTF-8: number %zu", i + 1);
+    }
     options[i].name = given->key;
     HF_TRY(source_option_from_text(format, given->key, given->value, a, &options[i].value_sql, error));
   }
@@ -53,6 +58,9 @@ static hf_status check_paths(const session_files *files, hf_error *error) {
   for (size_t i = 0; i < files->n_paths; i++) {
     if (files->paths[i] == NULL || files->paths[i][0] == '\0') {
       return error_set(error, HF_E_INVALID_ARGUMENT, "a path is empty");
+    }
+    if (!utf8_is_right(files->paths[i])) {
+      return error_set(error, HF_E_INVALID_ARGUMENT, "a path is not UTF-8: number %zu", i + 1);
     }
   }
   return HF_OK;

@@ -129,6 +129,8 @@ static hf_status key_of(const source_request *request, const listing *files, sou
     hash_text(state, files->written[i]);
     XXH3_128bits_update(state, &file->bytes, sizeof file->bytes);
     XXH3_128bits_update(state, &file->mtime_ns, sizeof file->mtime_ns);
+    XXH3_128bits_update(state, &file->ctime_ns, sizeof file->ctime_ns);
+    XXH3_128bits_update(state, &file->inode, sizeof file->inode);
   }
   XXH128_hash_t hash = XXH3_128bits_digest(state);
   XXH3_freeState(state);

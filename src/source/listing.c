@@ -7,6 +7,7 @@
 #include "source/listing.h"
 
 #include "base/nearest.h"
+#include "base/utf8.h"
 #include "source/glob.h"
 
 #include <dirent.h>
@@ -21,7 +22,12 @@
 /* Names of a directory that are compared with one that is not there. */
 enum { MOST_LOOKED_AT = 2000 };
 
+/* Of the files that a pattern in a hint stands for. */
+static const char *const ENDINGS[] = {
+    [SOURCE_PARQUET] = ".parquet", [SOURCE_CSV] = ".csv", [SOURCE_JSON] = ".json"};
+
 typedef struct lister {
+  source_format format;
   const source_catalog_options *options;
   arena *arena;
   path_list written;  /* expanded, not resolved */
@@ -150,6 +156,27 @@ static hf_status not_found(const lister *l, const char *path, const char *writte
   return HF_E_FILE_NOT_FOUND;
 }
 
+static hf_status refuse_special(const lister *l, const char *written) {
+  error_set(l->error, HF_E_FILE_FORMAT, "the path is no regular file: %s", written);
+  error_hint(l->error, "pipes and devices can be read once only: copy the data to a file");
+  return HF_E_FILE_FORMAT;
+}
+
+/* Of a name that a pattern found: the message is UTF-8, with its other bytes as '?'. */
+static hf_status refuse_name(const lister *l, const char *path) {
+  char *shown = arena_strdup(l->arena, path);
+  if (shown == NULL) {
+    return out_of_memory(l);
+  }
+  size_t length = strlen(shown);
+  for (size_t at = 0; (at += utf8_right_length(shown + at, length - at)) < length;) {
+    shown[at] = '?';
+  }
+  error_set(l->error, HF_E_FILE_FORMAT, "the name of a file is not UTF-8: %s", shown);
+  error_hint(l->error, "give the file another name, or a pattern that does not match it");
+  return HF_E_FILE_FORMAT;
+}
+
 /* Adds one file that a path or a pattern named. */
 static hf_status add_file(lister *l, const char *path, const char *written) {
   const char *resolved = NULL;
@@ -163,7 +190,12 @@ static hf_status add_file(lister *l, const char *path, const char *written) {
     if (cause == EACCES || cause == ELOOP || cause == ENAMETOOLONG) {
       return error_set_errno(l->error, cause, HF_E_FILE_NOT_FOUND, "a file cannot be reached: %s", written);
     }
-    return not_found(l, path, written);
+    struct stat facts; /* a link to a pipe leads to no path, and can be opened */
+    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) ? refuse_special(l, written)
+                                                              : not_found(l, path, written);
+  }
+  if (!utf8_is_right(path)) {
+    return refuse_name(l, path);
   }
   HF_TRY(path_list_add(&l->resolved, resolved, l->error));
   return path_list_add(&l->written, path, l->error);
@@ -213,6 +245,10 @@ static hf_status add_path(lister *l, const char *written) {
 
 /* ------------------------------------------------------------------- facts */
 
+static int64_t in_nanoseconds(const struct timespec *time) {
+  return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
 static hf_status read_facts(const lister *l, size_t i, source_file *out) {
   const char *path = l->resolved.paths[i], *written = l->written.paths[i];
   struct stat facts;
@@ -221,14 +257,12 @@ static hf_status read_facts(const lister *l, size_t i, source_file *out) {
   }
   if (S_ISDIR(facts.st_mode)) {
     error_set(l->error, HF_E_FILE_FORMAT, "the path is a directory: %s", written);
-    error_hint(l->error, "name its files with a pattern such as '%s%s*.parquet'", written,
-               written[strlen(written) - 1] == '/' ? "" : "/");
+    error_hint(l->error, "name its files with a pattern such as '%s%s*%s'", written,
+               written[strlen(written) - 1] == '/' ? "" : "/", ENDINGS[l->format]);
     return HF_E_FILE_FORMAT;
   }
   if (!S_ISREG(facts.st_mode)) {
-    error_set(l->error, HF_E_FILE_FORMAT, "the path is no regular file: %s", written);
-    error_hint(l->error, "pipes and devices can be read once only: copy the data to a file");
-    return HF_E_FILE_FORMAT;
+    return refuse_special(l, written);
   }
   if (access(path, R_OK) != 0) {
     hf_status status =
@@ -238,7 +272,9 @@ static hf_status read_facts(const lister *l, size_t i, source_file *out) {
   }
   *out = (source_file){.path = path,
                        .bytes = (uint64_t)facts.st_size,
-                       .mtime_ns = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec};
+                       .mtime_ns = in_nanoseconds(&facts.st_mtim),
+                       .ctime_ns = in_nanoseconds(&facts.st_ctim),
+                       .inode = (uint64_t)facts.st_ino};
   return HF_OK;
 }
 
@@ -262,7 +298,7 @@ static hf_status finish(const lister *l, listing *out) {
 
 hf_status listing_make(const source_catalog_options *options, const source_request *request, arena *a,
                        listing *out, hf_error *error) {
-  lister l = {.options = options, .arena = a, .error = error};
+  lister l = {.format = request->format, .options = options, .arena = a, .error = error};
   hf_status status =
       request->n_paths > 0 ? HF_OK : error_set(error, HF_E_INVALID_ARGUMENT, "no path is given");
   for (size_t i = 0; status == HF_OK && i < request->n_paths; i++) {

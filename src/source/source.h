@@ -39,7 +39,8 @@ hf_status source_option_from_text(source_format format, const char *name, const 
 typedef struct source_file {
   const char *path; /* absolute, links resolved */
   uint64_t bytes;
-  int64_t mtime_ns;
+  int64_t mtime_ns, ctime_ns;
+  uint64_t inode;
 } source_file;
 
 typedef struct source source; /* reference counted, immutable */
@@ -59,7 +60,7 @@ void source_catalog_free(source_catalog *c);
 
 /*
  * Lists the files, checks them against the allowed paths and finds schema and rows; reuses what it knows when path,
- * size and mtime of every file are the same. Returns a reference in *out.
+ * size, times and inode of every file are the same. Returns a reference in *out.
  * Errors: FILE_NOT_FOUND, FILE_FORMAT, PATH_REFUSED, OUT_OF_MEMORY. Cost: one stat a file, plus discovery once.
  */
 hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error);

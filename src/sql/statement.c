@@ -6,6 +6,8 @@
  */
 #include "sql/statement_internal.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -395,6 +397,19 @@ static hf_status cut_at_semicolon(statement_text *s) {
   return HF_OK;
 }
 
+static hf_status check_text(const char *sql, size_t length, hf_error *error) {
+  size_t right = utf8_right_length(sql, length);
+  if (right == length) {
+    return HF_OK;
+  }
+  error_set(error, HF_E_SYNTAX, "the text is not UTF-8: byte 0x%02x", (unsigned char)sql[right]);
+  error_hint(error, "send the statement in UTF-8");
+  if (error != NULL) {
+    error->position = (int64_t)right;
+  }
+  return HF_E_SYNTAX;
+}
+
 hf_status statement_read(const char *sql, arena *a, statement *out, hf_error *error) {
   static const struct {
     const char *word;
@@ -406,7 +421,9 @@ hf_status statement_read(const char *sql, arena *a, statement *out, hf_error *er
   };
   statement_text s = {.arena = a, .error = error};
   statement result = {.kind = STATEMENT_EMPTY, .query_position = -1};
-  HF_TRY(token_list_read(sql, strlen(sql), a, &s.list, error));
+  size_t length = strlen(sql);
+  HF_TRY(check_text(sql, length, error));
+  HF_TRY(token_list_read(sql, length, a, &s.list, error));
   HF_TRY(cut_at_semicolon(&s));
   if (s.list.count == 0) {
     *out = result;

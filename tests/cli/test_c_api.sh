@@ -24,7 +24,7 @@ cmake --install "$build" --prefix "$prefix/installed" >"$prefix/log" 2>&1 || fai
 libdir=$(dirname "$(find "$prefix/installed" -name libholdfast.so | head -1)")
 flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs holdfast) || fail 'pkg-config does not know holdfast'
 # shellcheck disable=SC2086  # flags are several words
-cc -std=c11 "$prefix/program.c" $flags -Wl,-rpath,"$libdir" -o "$prefix/program" || fail 'the program does not build'
+cc -std=c11 ${HOLDFAST_SANITIZE:+-fsanitize=$HOLDFAST_SANITIZE} "$prefix/program.c" $flags -Wl,-rpath,"$libdir" -o "$prefix/program" || fail 'the program does not build'
 "$prefix/program" >"$prefix/log" 2>&1 || fail "the program ended with $?: $(cat "$prefix/log")"
 grep -q 'a query on top' "$prefix/log" || fail "the program printed: $(cat "$prefix/log")"
 [ "$failures" = 0 ]

@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE=1
 cd "$tree" || exit 1
 git init -q .
 mkdir -p tools src/base src/arrow src/engine src/cli tests/unit/base
-cp -r "$source/tools/lint" "$source/tools/gen-docs" tools/
+cp -r "$source/tools/lint" "$source/tools/gen-docs" "$source/tools/gen-states" tools/
 cp "$source/.clang-format" .
 printf '# SPDX-License-Identifier: Apache-2.0\n# None.\n' >tools/lint/allow.txt
 head='/* SPDX-License-Identifier: Apache-2.0 */

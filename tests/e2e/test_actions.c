@@ -192,6 +192,60 @@ static void large_result_streams_in_batches(void **state) {
   hf_df_free(df);
 }
 
+/* Anonymous memory of this process; mapped blocks are page cache and do not count. */
+static int64_t anonymous_bytes(void) {
+  char line[256];
+  long long kilobytes = -1;
+  FILE *file = fopen("/proc/self/status", "r");
+  assert_non_null(file);
+  while (kilobytes < 0 && fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, "RssAnon:", 8) == 0) {
+      kilobytes = strtoll(line + 8, NULL, 10);
+    }
+  }
+  fclose(file);
+  return kilobytes * 1024;
+}
+
+static bool note_memory(void *context, double fraction, uint64_t rows) {
+  int64_t *most = context;
+  (void)fraction;
+  (void)rows;
+  int64_t now = anonymous_bytes();
+  *most = now > *most ? now : *most;
+  return true;
+}
+
+static void result_larger_than_its_budget_stays_within_it(void **state) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip(); /* shadow memory is anonymous too */
+#endif
+  enum { BUDGET = 16 << 20, BESIDES = 64 << 20 };
+  api_case *c = *state;
+  api_run(c, "SET sink.budget = '16MiB'");
+  api_expect(c, "SELECT 1", "1\n"); /* opens the engine */
+  hf_df *df = api_sql(c, "SELECT i, repeat('y', 200) AS t FROM range(1500000) t(i)");
+  int64_t before = anonymous_bytes();
+  int64_t most = 0;
+  hf_profile profile;
+  hf_action_options options = {.progress = note_memory, .progress_context = &most, .profile = &profile};
+  struct ArrowArrayStream stream;
+  assert_int_equal(hf_df_collect(df, &options, &stream, &c->error), HF_OK);
+  assert_true(profile.result_bytes > 300000000);
+  for (;;) {
+    struct ArrowArray batch;
+    assert_int_equal(stream.get_next(&stream, &batch), 0);
+    if (batch.release == NULL) {
+      break;
+    }
+    batch.release(&batch);
+    note_memory(&most, 0, 0);
+  }
+  stream.release(&stream);
+  assert_true(most - before < BUDGET + BESIDES);
+  hf_df_free(df);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, api_case_open, api_case_close)
   const struct CMUnitTest tests[] = {
@@ -204,6 +258,7 @@ int main(void) {
       cmocka_unit_test(query_beyond_the_memory_fails_and_the_next_works),
       CASE(several_threads_use_one_session),
       CASE(large_result_streams_in_batches),
+      CASE(result_larger_than_its_budget_stays_within_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,38 @@ static void schema_cut_anywhere_is_corrupt(void **state) {
   sample_close(&s);
 }
 
+/* Every byte is set to telling values: parts go missing, positions lead anywhere. */
+static void schema_altered_anywhere_is_read_or_refused(void **state) {
+  (void)state;
+  static const uint8_t telling[] = {0x00, 0x01, 0x04, 0x7f, 0x80, 0xff};
+  struct ArrowSchema schema;
+  struct ArrowSchema block_schema;
+  buf bytes = {0};
+  size_t refused = 0;
+  made_schema("+s(i;tin;d:10,2;tsu:Europe/Berlin;+m(+s(u;i));+us:0,1(i;u);+w:3(b))", &schema);
+  assert_int_equal(arrow_block_schema(&schema, &block_schema, NULL), HF_OK);
+  assert_int_equal(ipc_write_schema(&block_schema, &bytes, NULL), HF_OK);
+  for (size_t at = 0; at < bytes.length; at++) {
+    for (size_t k = 0; k < sizeof telling; k++) {
+      char kept = bytes.data[at];
+      bytes.data[at] = (char)telling[k];
+      ipc_cursor cursor = {bytes.data, bytes.length};
+      struct ArrowSchema back;
+      hf_status status = ipc_read_schema(&cursor, &back, NULL);
+      bytes.data[at] = kept;
+      assert_true(status == HF_OK || status == HF_E_BLOCK_CORRUPT || status == HF_E_UNSUPPORTED);
+      refused += status != HF_OK;
+      if (status == HF_OK) {
+        back.release(&back);
+      }
+    }
+  }
+  assert_true(refused > 300);
+  buf_reset(&bytes);
+  schema.release(&schema);
+  block_schema.release(&block_schema);
+}
+
 static void batch_projection_looks_at_picked_columns_only(void **state) {
   (void)state;
   sample s;
@@ -339,6 +371,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schema_with_odd_names_comes_back),
       cmocka_unit_test(schema_cut_anywhere_is_corrupt),
+      cmocka_unit_test(schema_altered_anywhere_is_read_or_refused),
       cmocka_unit_test(batch_projection_looks_at_picked_columns_only),
       cmocka_unit_test(batch_without_columns_keeps_its_count),
       cmocka_unit_test(batch_child_moved_out_outlives_decoder_and_parent),

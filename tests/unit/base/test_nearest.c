@@ -49,10 +49,20 @@ static void name_unlike_any_finds_none(void **state) {
   assert_null(find(long_name));
 }
 
+static void name_itself_is_no_suggestion(void **state) {
+  nearest near = nearest_to("trips");
+  (void)state;
+  nearest_offer(&near, "trips");
+  assert_null(near.best);
+  nearest_offer(&near, "TRIPS");
+  assert_string_equal(near.best, "TRIPS");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(name_with_a_slip_finds_the_nearest),
       cmocka_unit_test(name_unlike_any_finds_none),
+      cmocka_unit_test(name_itself_is_no_suggestion),
   };
   return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);
 }
