@@ -102,6 +102,26 @@ static void write_task(const cut_run *r, uint32_t at, uint32_t task, buf *sql) {
   buf_char(sql, ')');
 }
 
+/* Both spell the type, perhaps with other quotes. */
+static bool is_type(const cut_run *r, const data_type *type, const char *spelled) {
+  oracle_rows found;
+  buf text = {0}, sql = {0};
+  data_type_to_sql(type, &text);
+  bool is_right = strcmp(spelled, buf_cstr(&text)) == 0 || data_type_contains(type, TYPE_NULL);
+  if (!is_right) {
+    buf_printf(&sql, "SELECT column_type FROM (DESCRIBE SELECT CAST(NULL AS %s))", buf_cstr(&text));
+    query(r, buf_cstr(&sql), &found);
+    is_right = found.n_rows == 1 && strcmp(found.cells[0].text, spelled) == 0;
+    oracle_rows_free(&found);
+  }
+  if (!is_right) {
+    say(r->out, "a column's type is not what the graph says", buf_cstr(&text));
+  }
+  buf_reset(&text);
+  buf_reset(&sql);
+  return is_right;
+}
+
 /* The SQL gives the types that the graph says. */
 static void check_types(const cut_run *r, uint32_t at) {
   const cut_stage *stage = &r->graph->stages[at];
@@ -112,13 +132,7 @@ static void check_types(const cut_run *r, uint32_t at) {
   query(r, sql, &types);
   bool is_right = types.n_rows == n + (stage->partitions > 1 ? 1 : 0) + 1;
   for (size_t i = 0; is_right && i < n; i++) {
-    buf text = {0};
-    data_type_to_sql(stage->columns.columns[i].type, &text);
-    is_right = strcmp(types.cells[i].text, buf_cstr(&text)) == 0 || strcmp(buf_cstr(&text), "\"NULL\"") == 0;
-    if (!is_right) {
-      say(r->out, "a column's type is not what the graph says", buf_cstr(&text));
-    }
-    buf_reset(&text);
+    is_right = is_type(r, stage->columns.columns[i].type, types.cells[i].text);
   }
   if (!is_right) {
     say(r->out, stage->what, "columns are not what the graph says");
