@@ -30,13 +30,6 @@ def last_lines(done):
     return done.out.splitlines()[-2:]
 
 
-def made_file(place):
-    """A Parquet file in row groups of 2048 rows, out of the suite's maker."""
-    done = verify(place, "--suite", "tpch", "--sf", "0.01", "--keep", "kept")
-    same(done.status, 0, done.err + done.out)
-    return os.path.join(place.dir, "kept", "tpch-sf0.01", "lineitem.parquet"), done
-
-
 def wrong_usage_is_2_and_says_what_to_do(place):
     for arguments, parts in (([], ["nothing to verify", "--suite"]),
                              (["--suite", "tpcx"], ["unknown suite tpcx", "tpch"]),
@@ -68,32 +61,31 @@ def several_queries_that_all_fall_back_show_nothing(place):
     same(verify(place, "-c", "SELECT 1; SELECT 2", "--tasks", "1").status, 0)
 
 
-def suite_is_distributed_and_its_file_too(place):
-    path, done = made_file(place)
+def suite_is_distributed_and_its_kept_files_are_used_again(place):
+    suite = ("--suite", "tpch", "--sf", "0.01", "--keep", "kept")
+    done = verify(place, *suite)
+    same(done.status, 0, done.err + done.out)
     same(last_lines(done), ["distributed 22, fell back 0", "22 passed, 0 failed, 0 skipped"])
+    path = os.path.join(place.dir, "kept", "tpch-sf0.01", "lineitem.parquet")
+    before = os.stat(path).st_mtime_ns
+    done = verify(place, *suite, "--json", "--tasks", "1")
+    queries, totals = objects(done)
+    same((done.status, totals["passed"], len(queries)), (0, 22, 22), done.out)
+    same(os.stat(path).st_mtime_ns, before)
+    os.remove(os.path.join(os.path.dirname(path), "complete"))
+    verify(place, *suite, "--tasks", "1")
+    check(os.stat(path).st_mtime_ns != before, "files that are not complete were used")
     done = verify(place, "--json", "--tasks", "4", "--slots", "2",
                   "-c", f"SELECT l_returnflag, sum(l_tax), count(*) FROM '{path}' GROUP BY ALL ORDER BY 1",
                   "-c", f"SELECT l_orderkey, l_linenumber FROM '{path}' WHERE l_tax > 0.05",
                   "-c", f"SELECT avg(l_tax::DOUBLE), list(l_orderkey) FROM '{path}'")
     queries, totals = objects(done)
-    same(done.status, 0, done.out)
-    same(totals["passed"], 3)
-    check(queries["query 1"]["distributed"], done.out)
-    check(queries["query 1"]["tasks"] >= 2 and queries["query 1"]["fallback"] is None, done.out)
+    same((done.status, totals["passed"]), (0, 3), done.out)
+    for name in queries:
+        check(queries[name]["distributed"] and queries[name]["fallback"] is None, done.out)
+        check(2 <= queries[name]["tasks"] <= 4, done.out)
     same(queries["query 1"]["order_columns"], 1)
     same(queries["query 3"]["rows"], 1)
-
-
-def kept_data_are_used_again(place):
-    path, _ = made_file(place)
-    before = os.stat(path).st_mtime_ns
-    done = verify(place, "--suite", "tpch", "--sf", "0.01", "--keep", "kept", "--json", "--tasks", "2")
-    queries, totals = objects(done)
-    same((done.status, totals["passed"], len(queries)), (0, 22, 22), done.out)
-    same(os.stat(path).st_mtime_ns, before)
-    os.remove(os.path.join(os.path.dirname(path), "complete"))
-    verify(place, "--suite", "tpch", "--sf", "0.01", "--keep", "kept", "--tasks", "1")
-    check(os.stat(path).st_mtime_ns != before, "files that are not complete were used")
 
 
 def both_failing_alike_passes(place):
@@ -184,8 +176,7 @@ def paths_are_refused_on_both_sides(place):
 main([wrong_usage_is_2_and_says_what_to_do,
       one_query_may_fall_back_and_says_why,
       several_queries_that_all_fall_back_show_nothing,
-      suite_is_distributed_and_its_file_too,
-      kept_data_are_used_again,
+      suite_is_distributed_and_its_kept_files_are_used_again,
       both_failing_alike_passes,
       what_holdfast_refuses_is_skipped,
       query_that_only_one_side_answers_fails,

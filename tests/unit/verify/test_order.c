@@ -58,15 +58,15 @@ static void order_is_read_as_far_as_it_is_certain(void **state) {
     arena *a = arena_new();
     compare_options found;
     order_of_query(e, cases[i].sql, a, &found);
-    char text[100] = "";
+    buf text = {0};
     for (size_t c = 0; c < found.n_order_columns; c++) {
-      size_t used = strlen(text);
-      snprintf(text + used, sizeof text - used, "%s%zu", c == 0 ? "" : " ", found.order_columns[c] + 1);
+      buf_printf(&text, "%s%zu", c == 0 ? "" : " ", found.order_columns[c] + 1);
     }
-    strcat(text, found.limited ? "/" : "");
-    if (strcmp(text, cases[i].columns) != 0 || found.ordered) {
-      fail_msg("%s\nfound %s, expected %s", cases[i].sql, text, cases[i].columns);
+    buf_text(&text, found.limited ? "/" : "");
+    if (strcmp(buf_cstr(&text), cases[i].columns) != 0 || found.ordered) {
+      fail_msg("%s\nfound %s, expected %s", cases[i].sql, buf_cstr(&text), cases[i].columns);
     }
+    buf_reset(&text);
     arena_free(a);
   }
   engine_close(e);
