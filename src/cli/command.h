@@ -33,6 +33,7 @@ typedef struct command {
 } command;
 
 extern const command command_sql;
+extern const command command_verify;
 
 /* Takes one option; `value` is NULL of a switch. Returns EXIT_OK, or EXIT_USAGE after a message. */
 typedef int (*option_fn)(void *context, const option_row *row, const char *value);

@@ -134,7 +134,7 @@ static hf_status float_rows_read(const sorted_rows *side, size_t first, size_t n
   if (out->width > 0 && n > SIZE_MAX / sizeof(double) / out->width) {
     return no_memory(error);
   }
-  out->shapes = mem_zalloc(out->width, sizeof *out->shapes);
+  out->shapes = mem_zalloc(out->width, sizeof(value_shape *));
   out->numbers = mem_zalloc(n * out->width, sizeof *out->numbers);
   out->sorted = mem_zalloc(n, sizeof *out->sorted);
   out->taken = mem_zalloc(n, sizeof *out->taken);

@@ -151,14 +151,13 @@ void rows_text(const result_rows *rows, size_t row, buf *out) {
   buf_char(out, ')');
 }
 
-static void measure(result_rows *rows, size_t at) {
+static void measure(const result_rows *rows, size_t at) {
   for (size_t i = 0; i < rows->n_rows; i++) {
-    value v = rows_value(rows, i, at);
-    value_measure(&rows->shapes[at], v.array, v.row);
+    value_measure(rows_value(rows, i, at));
   }
 }
 
-void rows_share_scales(result_rows *a, result_rows *b) {
+void rows_share_scales(const result_rows *a, const result_rows *b) {
   for (size_t i = 0; i < a->columns.n_columns; i++) {
     if (a->shapes[i].has_floats) {
       measure(a, i);

@@ -37,7 +37,7 @@ value rows_value(const result_rows *rows, size_t row, size_t at);
 void rows_text(const result_rows *rows, size_t row, buf *out);
 
 /* Measures the floats of both and gives both the same scales. */
-void rows_share_scales(result_rows *a, result_rows *b);
+void rows_share_scales(const result_rows *a, const result_rows *b);
 
 /* ------------------------------------------------------------------- matching */
 

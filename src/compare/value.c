@@ -32,7 +32,7 @@ bool value_floats_near(double a, double b, const value_shape *shape) {
   }
   double relative = shape->kind == VALUE_FLOAT ? FLOAT_RELATIVE : DOUBLE_RELATIVE;
   double most = fmax(fabs(a), fabs(b));
-  return fabs(a / 2 - b / 2) * 2 <= relative * most + SCALE_PART * shape->scale;
+  return fabs(a / 2 - b / 2) * 2 <= relative * most + SCALE_PART * *shape->scale;
 }
 
 void value_each_float(value v, void (*each)(void *context, value_float found), void *context) {

@@ -5,7 +5,7 @@
  * functions on two values expect the same logical type on both sides. Internal to
  * src/compare.
  * Source: https://arrow.apache.org/docs/format/CDataInterface.html
- * Thread: any; shapes are immutable once measured.
+ * Thread: any; only scales change, until all was measured.
  */
 #ifndef HF_COMPARE_VALUE_H
 #define HF_COMPARE_VALUE_H
@@ -36,7 +36,7 @@ typedef struct value_shape {
   bool is_signed;
   char unit;                  /* of dates, times and timestamps, as the format has it; else 0 */
   bool has_floats;            /* at any depth */
-  double scale;               /* of floats: the largest finite magnitude that was measured */
+  double *scale;              /* of floats: the largest finite magnitude that was measured; else NULL */
   const data_type *type;      /* for the text; NULL of a map's entries */
   const uint8_t *child_of_id; /* unions: 128 child numbers */
   size_t n_children;
@@ -55,10 +55,10 @@ hf_status value_shape_of(const struct ArrowSchema *field, const data_type *type,
                          hf_error *error);
 /* Tells whether numbers of both shapes mean the same: of equal types, only units can differ. */
 bool value_shapes_alike(const value_shape *a, const value_shape *b);
-/* Raises the scales of the shape by those of a value. */
-void value_measure(value_shape *shape, const struct ArrowArray *array, int64_t row);
+/* Raises the scales of the value's shape by its floats. */
+void value_measure(value v);
 /* Gives both the larger scale of the two, at all depths. */
-void value_share_scales(value_shape *a, value_shape *b);
+void value_share_scales(const value_shape *a, const value_shape *b);
 
 bool value_is_null(value v);
 /* Floats do not count, but that they are there. */

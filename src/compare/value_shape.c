@@ -172,6 +172,12 @@ static hf_status shape_of(const struct ArrowSchema *field, const data_type *type
     out->kind = VALUE_BITS; /* arrow.bool8 */
   }
   out->has_floats = out->kind == VALUE_FLOAT || out->kind == VALUE_DOUBLE;
+  if (out->has_floats) {
+    out->scale = arena_alloc(a, sizeof *out->scale);
+    if (out->scale == NULL) {
+      return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to compare");
+    }
+  }
   return read_children(field, map, a, out, error);
 }
 
@@ -196,32 +202,24 @@ bool value_shapes_alike(const value_shape *a, const value_shape *b) {
 
 /* --------------------------------------------------------------------- scales */
 
-/* Shapes are the caller's to change here; each_float gives them as const to everybody else. */
 static void raise_scale(void *context, value_float found) {
   (void)context;
-  value_shape *shape = (value_shape *)(uintptr_t)found.shape;
   double magnitude = fabs(found.number);
-  if (isfinite(magnitude) && magnitude > shape->scale) {
-    shape->scale = magnitude;
+  if (isfinite(magnitude) && magnitude > *found.shape->scale) {
+    *found.shape->scale = magnitude;
   }
 }
 
-void value_measure(value_shape *shape, const struct ArrowArray *array, int64_t row) {
-  if (shape->has_floats) {
-    value_each_float((value){shape, array, row}, raise_scale, NULL);
-  }
+void value_measure(value v) {
+  value_each_float(v, raise_scale, NULL);
 }
 
-void value_share_scales(value_shape *a, value_shape *b) {
-  if (a->kind == VALUE_DICTIONARY && b->kind != VALUE_DICTIONARY) {
-    value_share_scales(a->children, b);
-    return;
+void value_share_scales(const value_shape *a, const value_shape *b) {
+  a = a->kind == VALUE_DICTIONARY ? a->children : a;
+  b = b->kind == VALUE_DICTIONARY ? b->children : b;
+  if (a->scale != NULL && b->scale != NULL) {
+    *a->scale = *b->scale = fmax(*a->scale, *b->scale);
   }
-  if (b->kind == VALUE_DICTIONARY && a->kind != VALUE_DICTIONARY) {
-    value_share_scales(a, b->children);
-    return;
-  }
-  a->scale = b->scale = fmax(a->scale, b->scale);
   for (size_t i = 0; i < a->n_children && i < b->n_children; i++) {
     value_share_scales(&a->children[i], &b->children[i]);
   }

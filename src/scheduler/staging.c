@@ -17,6 +17,7 @@ static hf_status no_memory(hf_error *error) {
 
 /* One input of a stage while it is worked out. */
 typedef struct staged_input {
+  bool in_order; /* the order of its rows counts */
   stage_input *plan;
   planned_input *planned;
   task_input *given; /* n_given of them */
@@ -49,7 +50,8 @@ static hf_status files_of(scheduler *s, const planning *p, const lower_input *fr
   if (shares == NULL) {
     return no_memory(error);
   }
-  HF_TRY(source_split(s->sources, from->source, n, p->memory, shares, error));
+  source_split_options options = {.n = n, .in_order = in->in_order};
+  HF_TRY(source_split(s->sources, from->source, &options, p->memory, shares, error));
   for (size_t t = 0; t < n; t++) {
     HF_TRY(take_share(&shares[t], p->memory, &in->given[t], error));
   }
@@ -195,7 +197,8 @@ static hf_status cut_inputs(scheduler *s, const planning *p, const cut_stage *fr
   out->inputs = planned;
   for (size_t i = 0; i < from->n_inputs; i++) {
     const cut_input *input = &from->inputs[i];
-    staged_input in = {.plan = &plans[i], .planned = &planned[i]};
+    bool is_ordered = out->ordered; /* its output is */
+    staged_input in = {.in_order = input->ordered || is_ordered, .plan = &plans[i], .planned = &planned[i]};
     if (input->is_stage) {
       stage_input_of(p, input, &in);
     } else {
@@ -290,10 +293,11 @@ static hf_status stage_of_cut(scheduler *s, const planning *p, size_t number, pl
     pieces[i] = (stage_piece){.text = from->pieces[i].text, .input = from->pieces[i].input};
   }
   out->n_tasks = from->one_task ? 1 : p->n_tasks;
+  out->ordered = from->ordered || (is_last && p->ordered);
   HF_TRY(cut_inputs(s, p, from, inputs, out, error));
   plan.inputs = inputs;
   plan.output = (stage_output){.partitions = from->partitions == 0 ? 1 : from->partitions,
-                               .ordered = from->ordered || (is_last && p->ordered),
+                               .ordered = out->ordered,
                                .columns = is_last ? p->columns : from->columns};
   return pack(s, p, &plan, out, error);
 }

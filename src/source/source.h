@@ -90,8 +90,15 @@ typedef struct source_share {
 
 /* Whether it can have more than one share that is not empty. */
 bool source_can_split(const source *s);
-/* Fills `n` shares, in `a`. Thread: any, may do I/O. Errors: FILE_FORMAT, OUT_OF_MEMORY. */
-hf_status source_split(source_catalog *c, source *s, size_t n, arena *a, source_share *out, hf_error *error);
+typedef struct source_split_options {
+  size_t n; /* shares */
+  bool
+      in_order; /* a share is whole files or a part of one: one scan, since DuckDB keeps no order over several */
+} source_split_options;
+
+/* Fills options->n shares, in `a`. Thread: any, may do I/O. Errors: FILE_FORMAT, OUT_OF_MEMORY. */
+hf_status source_split(source_catalog *c, source *s, const source_split_options *options, arena *a,
+                       source_share *out, hf_error *error);
 
 /*
  * The reader call for the given files, with names, types and dialect spelled out so that nothing is sniffed:

@@ -105,12 +105,12 @@ static uint64_t rows_of(const source_groups *groups) {
   return rows;
 }
 
-/* The border between two row groups, counted over all files, that is nearest to `row`. */
-static uint64_t nearest_border(const source *s, uint64_t row) {
+/* The border between two row groups, counted over these files, that is nearest to `row`. */
+static uint64_t nearest_border(const source_groups *files, size_t n_files, uint64_t row) {
   uint64_t at = 0;
-  for (size_t i = 0; i < s->n_files; i++) {
-    for (size_t k = 0; k < s->groups[i].n; k++) {
-      uint64_t next = at + s->groups[i].rows[k];
+  for (size_t i = 0; i < n_files; i++) {
+    for (size_t k = 0; k < files[i].n; k++) {
+      uint64_t next = at + files[i].rows[k];
       if (next >= row) {
         return row - at < next - row ? at : next;
       }
@@ -120,13 +120,17 @@ static uint64_t nearest_border(const source *s, uint64_t row) {
   return at;
 }
 
-/* Where share `t` of `n` begins: at a border that is near, else where shares are equal. */
-static uint64_t share_begin(const source *s, uint64_t total, size_t t, size_t n) {
+/* Where share `t` of `n` of these files begins: at a border that is near, else where shares are equal. */
+static uint64_t share_begin(const source_groups *files, size_t n_files, size_t t, size_t n) {
+  uint64_t total = 0;
+  for (size_t i = 0; i < n_files; i++) {
+    total += rows_of(&files[i]);
+  }
   uint64_t share = total / n, equal = share * t + total % n * t / n;
   if (t == 0 || t == n) {
     return t == 0 ? 0 : total;
   }
-  uint64_t border = nearest_border(s, equal);
+  uint64_t border = nearest_border(files, n_files, equal);
   uint64_t distance = border > equal ? border - equal : equal - border;
   return distance <= share / 4 ? border : equal;
 }
@@ -154,13 +158,40 @@ static hf_status cut_share(const source *s, uint64_t begin, uint64_t end, arena 
 }
 
 static hf_status split_rows(const source *s, size_t n, arena *a, source_share *out, hf_error *error) {
-  uint64_t total = 0;
-  for (size_t i = 0; i < s->n_files; i++) {
-    total += rows_of(&s->groups[i]);
-  }
   for (size_t t = 0; t < n; t++) {
-    uint64_t begin = share_begin(s, total, t, n), end = share_begin(s, total, t + 1, n);
+    uint64_t begin = share_begin(s->groups, s->n_files, t, n);
+    uint64_t end = share_begin(s->groups, s->n_files, t + 1, n);
     HF_TRY(cut_share(s, begin, end, a, &out[t], error));
+  }
+  return HF_OK;
+}
+
+/* How many shares the next file with rows gets: at least one, and one is left for each of `n_after` others. */
+static size_t shares_of_file(uint64_t rows, uint64_t rows_left, size_t shares_left, size_t n_after) {
+  size_t most = shares_left - n_after;
+  size_t wanted = (size_t)((double)rows / (double)rows_left * (double)shares_left + 0.5);
+  return wanted < 1 ? 1 : wanted < most ? wanted : most;
+}
+
+/* Fewer files than shares: each share lies in one file. */
+static hf_status split_each_file(const source *s, size_t n, arena *a, source_share *out, hf_error *error) {
+  uint64_t rows_left = 0, at = 0;
+  size_t files_left = 0, t = 0;
+  for (size_t i = 0; i < s->n_files; i++) {
+    rows_left += rows_of(&s->groups[i]);
+    files_left += rows_of(&s->groups[i]) > 0 ? 1 : 0;
+  }
+  memset(out, 0, n * sizeof *out);
+  for (size_t i = 0; i < s->n_files; i++) {
+    uint64_t rows = rows_of(&s->groups[i]);
+    size_t k = rows == 0 ? 0 : shares_of_file(rows, rows_left, n - t, --files_left);
+    for (size_t part = 0; part < k; part++) {
+      uint64_t begin = at + share_begin(&s->groups[i], 1, part, k);
+      uint64_t end = at + share_begin(&s->groups[i], 1, part + 1, k);
+      HF_TRY(cut_share(s, begin, end, a, &out[t++], error));
+    }
+    at += rows;
+    rows_left -= rows;
   }
   return HF_OK;
 }
@@ -192,10 +223,12 @@ static hf_status split_files(const source *s, size_t n, arena *a, source_share *
   return HF_OK;
 }
 
-hf_status source_split(source_catalog *c, source *s, size_t n, arena *a, source_share *out, hf_error *error) {
-  if (n == 1 || !reader_can_cut(s->reader) || s->n_files >= FILES_A_SHARE * n) {
+hf_status source_split(source_catalog *c, source *s, const source_split_options *options, arena *a,
+                       source_share *out, hf_error *error) {
+  size_t n = options->n, most_files = options->in_order ? n : FILES_A_SHARE * n;
+  if (n == 1 || !reader_can_cut(s->reader) || s->n_files >= most_files) {
     return split_files(s, n, a, out, error);
   }
   HF_TRY(read_groups(c, s, a, error));
-  return split_rows(s, n, a, out, error);
+  return options->in_order ? split_each_file(s, n, a, out, error) : split_rows(s, n, a, out, error);
 }

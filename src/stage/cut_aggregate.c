@@ -40,7 +40,8 @@ static bool are_possible(const tree_node *node, bool together) {
       return false;
     }
   }
-  return !has_sets(node->aggregate) || are_sets_distinct(node->aggregate);
+  bool has_id = has_sets(node->aggregate) || node->aggregate->n_grouping > 0;
+  return !has_id || are_sets_distinct(node->aggregate);
 }
 
 static bool is_ordered(const tree_node *node) {
@@ -84,7 +85,8 @@ typedef struct two_steps {
   cutter *c;
   const tree_node *node;
   const tree_aggregate *g;
-  bool has_sets, is_ordered;
+  bool has_sets; /* or GROUPING(…), which the id of the set answers */
+  bool is_ordered;
   size_t n_keys;                    /* groups, and the id of the set */
   size_t n_partials;                /* columns behind them */
   const tree_expression **partials; /* what they are */
@@ -321,7 +323,8 @@ static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
   const tree_aggregate *g = node->aggregate;
   bool ordered = is_ordered(node), are_together = false, sets = has_sets(g);
   const tree_expression *distinct = shared_distinct(node);
-  two_steps steps = {.c = c, .node = node, .g = g, .has_sets = sets, .is_ordered = ordered};
+  two_steps steps = {
+      .c = c, .node = node, .g = g, .has_sets = sets || g->n_grouping > 0, .is_ordered = ordered};
   if (!sets) {
     HF_TRY(group_keys(c, g, part, &are_together));
   }

@@ -4,8 +4,10 @@
  * SQL that its plan was written back to, on the same connection, and compares
  * types and rows. Each file is a child process of its own: a crash, or a query
  * without an end, costs that file only.
- * Usage: slt_run [--list CLASS] PATH…   Exit status 1 when something differs.
+ * With --cut N the plan is not written whole but cut into stages of N tasks.
+ * Usage: slt_run [--cut N [--broadcast BYTES]] [--list CLASS] PATH…   Exit status 1 when something differs.
  */
+#include "corpus/slt_cut.h"
 #include "corpus/slt_file.h"
 #include "support/rewrite.h"
 
@@ -106,8 +108,33 @@ static void compare_written(run *r, const char *sql, const oracle_rows *expected
   oracle_rows_free(&rows);
 }
 
+static uint32_t cut_tasks;
+static uint64_t broadcast_bytes;
+
+/* A graph that is one task by a reason is counted under it. */
+static void compare_cut(run *r, const char *sql, const oracle_rows *expected) {
+  cut_outcome out;
+  slt_cut_result result = slt_cut_query(r->o, sql, cut_tasks, broadcast_bytes, expected, &out);
+  bool is_same = out.verdict == ORACLE_SAME || out.verdict == ORACLE_OTHER_ORDER;
+  if (oracle_is_late(r->o)) {
+    report(r, OUTCOME_LATE, "cut", sql);
+  } else if (result != SLT_CUT_RUN) {
+    report(r, result == SLT_CUT_REFUSED ? OUTCOME_REFUSED : OUTCOME_UNSERIALISED, out.why, sql);
+  } else if (out.problem[0] != '\0') {
+    bool is_error = strncmp(out.problem, "differs", strlen("differs")) != 0;
+    report(r, is_error ? OUTCOME_ERROR : is_same ? OUTCOME_TYPES : OUTCOME_ROWS, out.problem, sql);
+    free(oracle_run(r->o, "ROLLBACK"));
+  } else {
+    report(r, out.verdict == ORACLE_SAME ? OUTCOME_EXACT : OUTCOME_ORDER, out.why, sql);
+  }
+}
+
 static void compare_query(run *r, const char *sql, const oracle_rows *expected) {
   rewrite written;
+  if (cut_tasks > 0) {
+    compare_cut(r, sql, expected);
+    return;
+  }
   rewrite_query(r->o, sql, NULL, NULL, &written);
   if (oracle_is_late(r->o)) {
     report(r, OUTCOME_LATE, "planning", sql);
@@ -307,12 +334,18 @@ int main(int argc, char **argv) {
     execv("/proc/self/exe", argv);
   }
   int first = 1;
-  if (argc > 2 && strcmp(argv[1], "--list") == 0) {
-    listed_class = argv[2];
-    first = 3;
+  for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
+    const char *value = argv[first + 1];
+    if (strcmp(argv[first], "--list") == 0) {
+      listed_class = value;
+    } else if (strcmp(argv[first], "--cut") == 0) {
+      cut_tasks = (uint32_t)strtoul(value, NULL, 10);
+    } else if (strcmp(argv[first], "--broadcast") == 0) {
+      broadcast_bytes = strtoull(value, NULL, 10);
+    }
   }
   if (first >= argc) {
-    fprintf(stderr, "usage: slt_run [--list CLASS] PATH...\n");
+    fprintf(stderr, "usage: slt_run [--cut TASKS [--broadcast BYTES]] [--list CLASS] PATH...\n");
     return 2;
   }
   for (int i = first; i < argc; i++) {

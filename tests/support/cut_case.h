@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query planned over the oracle's tables as sources, cut, and run stage by
- * stage and task by task on the oracle: sources are read by ranges of rows, what
- * a task wrote is a table of its own. Nothing but SQL and these tables passes
- * from one to the other.
+ * A query planned by the engine over the oracle's tables as sources, cut, and run
+ * by cut_run.h.
  * Thread: one at a time.
  */
 #ifndef HF_TESTS_CUT_CASE_H
 #define HF_TESTS_CUT_CASE_H
 
 #include "engine/engine.h"
-#include "stage/cut.h"
-#include "support/oracle.h"
+#include "support/cut_run.h"
 
 enum { CUT_CASE_TABLES = 32 };
 
@@ -24,14 +21,6 @@ typedef struct cut_case {
   cut_source sources[CUT_CASE_TABLES];
   char *views; /* a WITH list that names each scan and its columns */
 } cut_case;
-
-typedef struct cut_outcome {
-  oracle_verdict verdict; /* against the oracle's own answer */
-  bool distributed;       /* some stage had two tasks with rows */
-  size_t n_stages, n_tasks;
-  char why[300];     /* the first reason of a stage of one task; or the refusal */
-  char problem[600]; /* an error, or where the answers differ; "" when the same */
-} cut_outcome;
 
 /* Makes every table that the oracle has now a source. */
 void cut_case_open(cut_case *c, oracle *o);

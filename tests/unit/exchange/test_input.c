@@ -38,6 +38,34 @@ static void input_projection_gives_picked_columns_in_order(void **state) {
   rig_close(&r);
 }
 
+static void input_in_shares_adds_up_in_order(void **state) {
+  (void)state;
+  size_t columns[64];
+  rig r;
+  buf all = {0};
+  block_index index;
+  rig_open(&r, wide_layout);
+  rig_write(&r, 20, 2000, &all, &index);
+  assert_true(index.n_blocks > 7);
+  for (size_t i = 0; i < 64; i++) {
+    columns[i] = i;
+  }
+  for (uint32_t n = 1; n <= 7; n++) {
+    buf found = {0};
+    for (uint32_t t = 0; t < n; t++) {
+      block_location location = {.dir = r.dir, .share_first = t, .share_count = 1, .share_of = n};
+      block_input_options options = {.locations = &location, .n_locations = 1, .ordered = true};
+      size_t before = found.length;
+      assert_int_equal(rig_read(&options, columns, r.columns.n_columns, &found, NULL), HF_OK);
+      assert_true(found.length > before);
+    }
+    rig_expect_text(&all, &found);
+    buf_reset(&found);
+  }
+  buf_reset(&all);
+  rig_close(&r);
+}
+
 static void input_without_columns_counts(void **state) {
   (void)state;
   static const size_t none[1];
@@ -379,6 +407,7 @@ static void input_without_memory_at_any_allocation_fails_cleanly(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(input_projection_gives_picked_columns_in_order),
+      cmocka_unit_test(input_in_shares_adds_up_in_order),
       cmocka_unit_test(input_without_columns_counts),
       cmocka_unit_test(input_spells_enum_as_text_at_any_depth),
       cmocka_unit_test(input_threads_read_each_block_once),

@@ -42,6 +42,21 @@ static void sql_of_no_blocks_is_a_relation_without_rows(void **state) {
   assert_sql(&input, &given, "(SELECT CAST(NULL AS BIGINT) AS \"a \"\"b\"\"\" WHERE false)");
 }
 
+static void sql_of_parts_of_files_is_a_scan_each(void **state) {
+  (void)state;
+  static const char *const files[] = {"/a", "/b", "/c", "/d"};
+  static const row_range ranges[] = {{10, 5}, {0, 0}, {0, 0}, {0, 7}};
+  stage_input input = {.kind = STAGE_INPUT_FILES, .reader = "\x04read_parquet(\x01)\x05"};
+  task_input given = {.n_files = 4, .files = files, .ranges = ranges};
+  assert_sql(
+      &input, &given,
+      "(SELECT * FROM (SELECT * FROM read_parquet(['/a']) WHERE file_row_number BETWEEN 10 AND 14)"
+      " UNION ALL SELECT * FROM read_parquet(['/b', '/c'])"
+      " UNION ALL SELECT * FROM (SELECT * FROM read_parquet(['/d']) WHERE file_row_number BETWEEN 0 AND 6))");
+  given.ranges = NULL;
+  assert_sql(&input, &given, "read_parquet(['/a', '/b', '/c', '/d'])");
+}
+
 static void sql_under_lack_of_memory_says_so(void **state) {
   (void)state;
   buf sql = {.failed = true};
@@ -55,6 +70,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sql_of_blocks_names_columns_and_casts_enums),
       cmocka_unit_test(sql_of_no_blocks_is_a_relation_without_rows),
+      cmocka_unit_test(sql_of_parts_of_files_is_a_scan_each),
       cmocka_unit_test(sql_under_lack_of_memory_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 
 #include "support/oracle.h"
 
+#include <unistd.h>
+
 static int set_up(void **state) {
   rig *r = mem_zalloc(1, sizeof *r);
   rig_open(r, 2);
@@ -127,6 +129,44 @@ static void stages_hold_filled_by_three_tasks_is_read_by_two(void **state) {
   assert_int_equal(profile.widest_tasks, 1);
 }
 
+/* Cuts the file to half of its length. */
+static void shorten(const char *path) {
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  assert_int_equal(truncate(path, info.st_size / 2), 0);
+}
+
+static void stages_lost_block_of_a_hold_is_computed_again(void **state) {
+  rig *r = *state;
+  write_parquet(r);
+  const relation *held = rig_cache(r, "held", "SELECT x, g FROM '$DIR/p.parquet' WHERE g < 5");
+  hf_profile profile;
+  assert_int_equal(rig_value(r, "SELECT sum(x)::BIGINT FROM held", NULL), 35715000);
+  rig_await_cleaner(r); /* blocks that pass are gone */
+  shorten(rig_block_file(r));
+  assert_int_equal(rig_value(r, "SELECT sum(x)::BIGINT FROM held", &profile), 35715000);
+  assert_int_equal(profile.held_fills, 1);
+  assert_int_equal(rig_storage(r, held).generation, 2);
+  uuid key = rig_key(held);
+  scheduler_unpersist(r->s, &key, true);
+  rig_await_cleaner(r);
+  assert_string_equal(rig_block_file(r), "");
+}
+
+static void stages_hold_below_a_distributed_join(void **state) {
+  rig *r = *state;
+  write_parquet(r);
+  rig_cache(r, "held", "SELECT g, count(*) AS n FROM '$DIR/p.parquet' GROUP BY g");
+  hf_profile profile;
+  static const char query[] = "SELECT sum(h.n)::BIGINT FROM '$DIR/p.parquet' p JOIN held h ON p.g = h.g";
+  int64_t expected = 14285716; /* 4 × 1,429² + 3 × 1,428² */
+  assert_int_equal(rig_value(r, query, &profile), expected);
+  assert_true(profile.widest_tasks >= 2);
+  assert_int_equal(rig_value(r, query, &profile), expected);
+  assert_int_equal(profile.held_hits, 1);
+  assert_int_equal(profile.source_rows, 10000);
+}
+
 static hf_status run_sql(rig *r, const char *sql) {
   relation *what = rig_sql(r, sql);
   hf_status status = rig_run_as(r, &r->session, what, NULL, NULL, NULL);
@@ -180,6 +220,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(stages_scan_result_comes_in_file_order, set_up, tear_down),
       cmocka_unit_test(stages_four_files_with_four_tasks_on_one_slot),
       cmocka_unit_test_setup_teardown(stages_hold_filled_by_three_tasks_is_read_by_two, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(stages_lost_block_of_a_hold_is_computed_again, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(stages_hold_below_a_distributed_join, set_up, tear_down),
       cmocka_unit_test_setup_teardown(stages_error_in_one_task_ends_all, set_up, tear_down),
       cmocka_unit_test_setup_teardown(stages_cancel_in_the_middle_leaves_no_files, set_up, tear_down),
       cmocka_unit_test_setup_teardown(stages_query_without_inputs_falls_back_and_says_why, set_up, tear_down),

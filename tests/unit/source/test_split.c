@@ -45,16 +45,32 @@ static const char *share_rows(plan_case *c, const source *s, const source_share 
   return strcmp(answer, "NULL\n") == 0 ? "" : answer;
 }
 
-/* Splits in n: the shares' rows one behind the other must be all rows. */
-static void assert_adds_up(plan_case *c, const char *call, const char *first, size_t n) {
+static hf_status split(plan_case *c, source *s, size_t n, source_share *shares) {
+  source_split_options options = {.n = n};
+  return source_split(c->sources, s, &options, c->memory, shares, NULL);
+}
+
+/* One scan reads the share. */
+static bool is_one_scan(const source_share *share) {
+  bool has_parts = false;
+  for (size_t i = 0; i < share->n_parts; i++) {
+    has_parts = has_parts || share->parts[i].count > 0;
+  }
+  return !has_parts || share->n_parts == 1;
+}
+
+/* Splits: the shares' rows one behind the other must be all rows. */
+static void assert_split(plan_case *c, const char *call, const char *first, source_split_options options) {
+  size_t n = options.n;
   source *s = resolve(c, call);
   source_share shares[MOST_SHARES];
   hf_error error = {0};
-  if (source_split(c->sources, s, n, c->memory, shares, &error) != HF_OK) {
+  if (source_split(c->sources, s, &options, c->memory, shares, &error) != HF_OK) {
     fail_msg("%s: %s", call, error.message);
   }
   buf joined = {0};
   for (size_t t = 0; t < n; t++) {
+    assert_true(!options.in_order || is_one_scan(&shares[t]));
     const char *rows = share_rows(c, s, &shares[t], first);
     if (rows[0] != '\0') {
       buf_text(&joined, joined.length == 0 ? "" : " ");
@@ -68,6 +84,11 @@ static void assert_adds_up(plan_case *c, const char *call, const char *first, si
   assert_int_equal(joined.length, strcspn(all, "\n"));
   assert_memory_equal(buf_cstr(&joined), all, joined.length);
   buf_reset(&joined);
+}
+
+static void assert_adds_up(plan_case *c, const char *call, const char *first, size_t n) {
+  assert_split(c, call, first, (source_split_options){.n = n});
+  assert_split(c, call, first, (source_split_options){.n = n, .in_order = true});
 }
 
 static void write_parquet(plan_case *c) {
@@ -96,16 +117,16 @@ static void split_of_parquet_cuts_at_row_groups_where_they_are_near(void **state
   write_parquet(c);
   source *s = resolve(c, "read_parquet('@/a.parquet')"); /* 4 groups of 2,048, one of 1,808 */
   source_share shares[5];
-  assert_int_equal(source_split(c->sources, s, 5, c->memory, shares, NULL), HF_OK);
+  assert_int_equal(split(c, s, 5, shares), HF_OK);
   for (size_t t = 0; t < 5; t++) {
     assert_int_equal(shares[t].n_parts, 1);
     assert_true(shares[t].parts[0].first == 2048 * t);
   }
-  assert_int_equal(source_split(c->sources, s, 2, c->memory, shares, NULL), HF_OK);
+  assert_int_equal(split(c, s, 2, shares), HF_OK);
   assert_true(shares[1].parts[0].first == 4096);
   plan_exec(c, "COPY (SELECT i AS x FROM range(1000) t(i)) TO '@/one.parquet'");
   s = resolve(c, "read_parquet('@/one.parquet')"); /* one group: cut inside */
-  assert_int_equal(source_split(c->sources, s, 4, c->memory, shares, NULL), HF_OK);
+  assert_int_equal(split(c, s, 4, shares), HF_OK);
   assert_true(shares[3].parts[0].first == 750 && shares[3].parts[0].count == 250);
 }
 
@@ -114,7 +135,7 @@ static void split_in_one_is_all_files_whole(void **state) {
   write_parquet(c);
   source *s = resolve(c, "read_parquet(['@/a.parquet', '@/b.parquet'])");
   source_share share;
-  assert_int_equal(source_split(c->sources, s, 1, c->memory, &share, NULL), HF_OK);
+  assert_int_equal(split(c, s, 1, &share), HF_OK);
   assert_int_equal(share.n_parts, 2);
   assert_true(share.parts[0].count == 0 && share.parts[1].count == 0);
 }
@@ -130,7 +151,7 @@ static void split_of_csv_deals_out_whole_files(void **state) {
   }
   source *s = resolve(c, "read_csv('@/?.csv')");
   source_share shares[4];
-  assert_int_equal(source_split(c->sources, s, 4, c->memory, shares, NULL), HF_OK);
+  assert_int_equal(split(c, s, 4, shares), HF_OK);
   for (size_t t = 0; t < 4; t++) {
     assert_int_equal(shares[t].n_parts, 1);
   }

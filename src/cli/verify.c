@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `holdfast verify`: its options, the directory of a run, both sides opened, and
+ * the exit status.
+ * Thread: the main thread.
+ */
+#include "command.h"
+#include "verify_command.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+  OPTION_COMMAND = 1,
+  OPTION_FILE,
+  OPTION_SUITE,
+  OPTION_SF,
+  OPTION_TASKS,
+  OPTION_JSON,
+  OPTION_KEEP,
+  OPTION_ALLOW_PATH,
+};
+
+#define SCRIPT_FILE_BYTES_MAX ((size_t)1 << 30)
+#define TASKS_DEFAULT "3"
+#define SF_DEFAULT "0.01"
+#define SF_MAX 1000
+
+static const option_row option_rows[] = {
+    {"command", 'c', "SQL", OPTION_COMMAND, NULL,
+     "verify these statements; may be given several times, in order with -f"},
+    {"file", 'f', "FILE", OPTION_FILE, NULL, "verify the statements of a file"},
+    {"suite", 0, "NAME", OPTION_SUITE, NULL, "verify the queries of tpch or tpcds, over data made for it"},
+    {"sf", 0, "X", OPTION_SF, NULL, "scale factor of the suite's data; default: " SF_DEFAULT},
+    {"tasks", 0, "N", OPTION_TASKS, "tasks", "split queries into N tasks; default: " TASKS_DEFAULT},
+    {"slots", 0, "N", 0, "slots", "tasks that run at the same time; default: 1"},
+    {"threads", 0, "N", 0, "threads", "threads for all slots together; default: one a core"},
+    {"memory", 0, "SIZE", 0, "memory", "memory for all slots together; default: 80 % of the machine's"},
+    {"json", 0, NULL, OPTION_JSON, NULL, "print a JSON object a query, and one with the totals"},
+    {"keep", 0, "DIR", OPTION_KEEP, NULL,
+     "keep the suite's data below DIR, and use what an earlier run left there"},
+    {"allow-path", 0, "DIR", OPTION_ALLOW_PATH, NULL,
+     "let queries read files below DIR only; may be given several times; default: /"},
+};
+
+enum { OPTION_COUNT = sizeof option_rows / sizeof option_rows[0] };
+
+typedef struct verify_input {
+  const char *value;
+  bool is_file;
+} verify_input;
+
+typedef struct verify_options {
+  arena *memory;
+  hf_setting *settings;
+  size_t n_settings;
+  verify_input *inputs;
+  size_t n_inputs;
+  buf allow_path;
+  const char *suite, *sf, *keep;
+  bool json, has_tasks;
+} verify_options;
+
+/* ------------------------------------------------------------------- options */
+
+static int usage(const char *message, const char *value, const char *hint) {
+  fprintf(stderr, "holdfast verify: %s%s\n  hint: %s\n", message, value, hint);
+  return EXIT_USAGE;
+}
+
+static void add_setting(verify_options *o, const char *key, const char *value) {
+  o->settings[o->n_settings++] = (hf_setting){key, value};
+}
+
+static int take_suite(verify_options *o, const char *value) {
+  o->suite = value;
+  return suite_is_known(value) ? EXIT_OK : usage("unknown suite ", value, "the suites are tpch and tpcds");
+}
+
+/* Digits and one point: the text goes into SQL and the name of a folder. */
+static int take_sf(verify_options *o, const char *value) {
+  char *end = NULL;
+  double factor = strtod(value, &end);
+  bool is_plain = value[0] != '\0' && strspn(value, "0123456789.") == strlen(value) && *end == '\0';
+  o->sf = value;
+  return is_plain && factor > 0 && factor <= SF_MAX
+             ? EXIT_OK
+             : usage("--sf cannot take ", value, "give a scale factor such as 0.01, 0.1 or 1");
+}
+
+static int take_allow_path(verify_options *o, const char *value) {
+  if (value[0] == '\0' || strchr(value, ':') != NULL) {
+    return usage("--allow-path cannot take ", value, "name one directory, without ':'");
+  }
+  buf_text(&o->allow_path, o->allow_path.length > 0 ? ":" : "");
+  buf_text(&o->allow_path, value);
+  return EXIT_OK;
+}
+
+static int take_option(void *context, const option_row *row, const char *value) {
+  verify_options *o = context;
+  switch (row->id) {
+    case OPTION_COMMAND:
+    case OPTION_FILE:
+      o->inputs[o->n_inputs++] = (verify_input){value, row->id == OPTION_FILE};
+      return EXIT_OK;
+    case OPTION_SUITE:
+      return take_suite(o, value);
+    case OPTION_SF:
+      return take_sf(o, value);
+    case OPTION_JSON:
+      o->json = true;
+      return EXIT_OK;
+    case OPTION_KEEP:
+      o->keep = value;
+      return EXIT_OK;
+    case OPTION_ALLOW_PATH:
+      return take_allow_path(o, value);
+    case OPTION_TASKS:
+      o->has_tasks = true;
+      add_setting(o, row->setting, value);
+      return EXIT_OK;
+    default:
+      add_setting(o, row->setting, value);
+      return EXIT_OK;
+  }
+}
+
+static int check_options(const verify_options *o) {
+  if (o->suite == NULL && o->n_inputs == 0) {
+    return usage("there is nothing to verify", "", "give -c SQL, -f FILE or --suite tpch");
+  }
+  if (o->suite != NULL && o->n_inputs > 0) {
+    return usage("--suite", " cannot be combined with -c and -f", "run the command twice");
+  }
+  if (o->suite == NULL && (o->sf != NULL || o->keep != NULL)) {
+    return usage(o->sf != NULL ? "--sf" : "--keep", " is for --suite", "add --suite tpch or --suite tpcds");
+  }
+  return EXIT_OK;
+}
+
+/* ----------------------------------------------------------------------- run */
+
+/* A run under way: its directory and both sides. */
+typedef struct verify_run {
+  verify_options *options;
+  arena *memory;
+  const char *dir; /* temporary; removed at the end */
+  verifier verifier;
+  verify_script script;
+  output out;
+  hf_error error;
+} verify_run;
+
+static hf_status no_memory(verify_run *r) {
+  return error_set(&r->error, HF_E_OUT_OF_MEMORY, "no memory to verify");
+}
+
+static hf_status make_dir(verify_run *r) {
+  const char *parent = getenv("TMPDIR");
+  parent = parent == NULL || parent[0] == '\0' ? "/tmp" : parent;
+  char real[PATH_MAX];
+  char *dir =
+      arena_printf(r->memory, "%s/holdfast-verify-XXXXXX", realpath(parent, real) == NULL ? parent : real);
+  if (dir == NULL) {
+    return no_memory(r);
+  }
+  if (mkdtemp(dir) == NULL) {
+    error_set(&r->error, HF_E_WORK_DIR, "cannot make a directory: %s", dir);
+    error_hint(&r->error, "name another place in TMPDIR");
+    return HF_E_WORK_DIR;
+  }
+  r->dir = dir;
+  return HF_OK;
+}
+
+static hf_status open_session(verify_run *r) {
+  verify_options *o = r->options;
+  char *work_dir = arena_printf(r->memory, "%s/work", r->dir);
+  if (work_dir == NULL || o->allow_path.failed) {
+    return no_memory(r);
+  }
+  if (!o->has_tasks) {
+    add_setting(o, "tasks", TASKS_DEFAULT);
+  }
+  if (o->allow_path.length > 0) {
+    buf_text(&o->allow_path, ":");
+    buf_text(&o->allow_path, o->keep == NULL ? r->dir : o->keep);
+    add_setting(o, "allow_path", buf_cstr(&o->allow_path));
+  }
+  add_setting(o, "work_dir", work_dir);
+  HF_TRY(session_open(o->settings, o->n_settings, NULL, &r->verifier.session, &r->error));
+  session_warm(r->verifier.session);
+  return HF_OK;
+}
+
+static hf_status open_witness(verify_run *r) {
+  char *zone = NULL, *allow_path = NULL;
+  char *dir = arena_printf(r->memory, "%s/single", r->dir);
+  hf_status status = dir == NULL ? no_memory(r) : file_make_dirs(dir, &r->error);
+  if (status == HF_OK) {
+    status = session_get(r->verifier.session, "sql.time_zone", &zone, &r->error);
+  }
+  if (status == HF_OK) {
+    status = session_get(r->verifier.session, "allow_path", &allow_path, &r->error);
+  }
+  if (status == HF_OK) {
+    witness_options options = {.dir = dir, .allow_path = allow_path, .time_zone = zone};
+    status = witness_open(&options, &r->verifier.witness, &r->error);
+  }
+  mem_free(zone);
+  mem_free(allow_path);
+  return status;
+}
+
+static hf_status run_suite(verify_run *r) {
+  const verify_options *o = r->options;
+  char *dir = arena_printf(r->memory, "%s/data", r->dir),
+       *scratch_dir = arena_printf(r->memory, "%s/spill", r->dir);
+  if (dir == NULL || scratch_dir == NULL) {
+    return no_memory(r);
+  }
+  HF_TRY(file_make_dirs(scratch_dir, &r->error));
+  suite_request request = {.name = o->suite,
+                           .sf = o->sf == NULL ? SF_DEFAULT : o->sf,
+                           .dir = o->keep == NULL ? dir : o->keep,
+                           .kept = o->keep != NULL,
+                           .scratch_dir = scratch_dir};
+  suite found;
+  HF_TRY(suite_open(&request, r->memory, &found, &r->error));
+  for (size_t i = 0; i < found.n_tables; i++) {
+    char *path = arena_printf(r->memory, "%s/%s.parquet", found.dir, found.tables[i]);
+    if (path == NULL) {
+      return no_memory(r);
+    }
+    HF_TRY(verify_make_view(&r->verifier, found.tables[i], path, &r->error));
+  }
+  for (size_t i = 0; i < found.n_queries && interrupt_pending() == 0; i++) {
+    verify_outcome outcome;
+    verify_query(&r->verifier, found.queries[i].sql, &outcome);
+    if (interrupt_pending() == 0) {
+      verify_report_query(&r->out, o->json, found.queries[i].name, &outcome, &r->script.totals);
+    }
+    verify_outcome_reset(&outcome);
+  }
+  return HF_OK;
+}
+
+/* Errors of a statement were reported; *stopped says that there was one. */
+static hf_status run_input(verify_run *r, const verify_input *input, bool *stopped) {
+  if (!input->is_file) {
+    *stopped = !verify_script_run(&r->script, input->value, strlen(input->value), NULL);
+    return HF_OK;
+  }
+  char *text = NULL;
+  size_t length = 0;
+  HF_TRY(
+      file_read_whole(input->value, SCRIPT_FILE_BYTES_MAX, HF_E_FILE_NOT_FOUND, &text, &length, &r->error));
+  *stopped = !verify_script_run(&r->script, text, length, input->value);
+  mem_free(text);
+  return HF_OK;
+}
+
+static hf_status run_inputs(verify_run *r, bool *stopped) {
+  for (size_t i = 0; i < r->options->n_inputs && !*stopped; i++) {
+    HF_TRY(run_input(r, &r->options->inputs[i], stopped));
+  }
+  return HF_OK;
+}
+
+static hf_status run_all(verify_run *r, bool *stopped) {
+  HF_TRY(make_dir(r));
+  HF_TRY(open_session(r));
+  HF_TRY(open_witness(r));
+  r->verifier.cancel = hf_cancel_new();
+  if (r->verifier.cancel == NULL) {
+    return no_memory(r);
+  }
+  interrupt_watch(r->verifier.cancel);
+  r->script = (verify_script){.verifier = &r->verifier, .out = &r->out, .json = r->options->json};
+  hf_status status = r->options->suite != NULL ? run_suite(r) : run_inputs(r, stopped);
+  interrupt_watch(NULL);
+  return status;
+}
+
+/* --------------------------------------------------------------------- status */
+
+/* A run in which every query could have been split and none was has shown nothing. A single query may. */
+static bool shows_nothing(verify_run *r) {
+  const verify_totals *t = &r->script.totals;
+  char *tasks = NULL;
+  bool splits = session_get(r->verifier.session, "tasks", &tasks, NULL) == HF_OK && strcmp(tasks, "1") != 0;
+  mem_free(tasks);
+  return splits && t->fell_back > 1 && t->distributed == 0;
+}
+
+static int conclude(verify_run *r, hf_status status, bool stopped) {
+  if (interrupt_pending() != 0) {
+    fputs("cancelled\n", stderr);
+    return EXIT_SIGNAL + interrupt_pending();
+  }
+  if (status != HF_OK) {
+    report_error(&r->error, NULL, &(script_place){0}, true);
+    bool is_usage = status == HF_E_SETTING_UNKNOWN || status == HF_E_SETTING_VALUE;
+    return is_usage && r->verifier.session == NULL ? EXIT_USAGE : EXIT_ERROR;
+  }
+  if (stopped) {
+    return EXIT_ERROR;
+  }
+  bool nothing = shows_nothing(r);
+  if (nothing) {
+    fputs("holdfast verify: all queries fell back to one task, so nothing was shown\n", stderr);
+  }
+  verify_report_totals(&r->out, r->options->json, &r->script.totals);
+  if (r->out.error_number != 0) {
+    fprintf(stderr, "error: IO: cannot write to standard output: %s\n", strerror(r->out.error_number));
+    return EXIT_ERROR;
+  }
+  return nothing || r->script.totals.failed > 0 ? EXIT_ERROR : EXIT_OK;
+}
+
+static void close_run(verify_run *r) {
+  witness_close(r->verifier.witness);
+  session_close(r->verifier.session);
+  hf_cancel_free(r->verifier.cancel);
+  if (r->dir != NULL) {
+    file_remove_tree(r->dir, NULL);
+  }
+  output_reset(&r->out);
+  hf_error_reset(&r->error);
+}
+
+static int run_verify(verify_options *o) {
+  verify_run r = {.options = o, .memory = o->memory, .out = {.fd = STDOUT_FILENO, .interruptible = true}};
+  bool stopped = false;
+  interrupt_install();
+  hf_status status = run_all(&r, &stopped);
+  int exit_status = conclude(&r, status, stopped);
+  close_run(&r);
+  return exit_status;
+}
+
+static int run(int argc, char **argv) {
+  enum { OWN_SETTINGS = 3 }; /* tasks, allow_path, work_dir */
+  verify_options o = {.memory = arena_new()};
+  size_t most = (size_t)argc + OWN_SETTINGS;
+  o.settings = o.memory != NULL ? arena_array(o.memory, most, sizeof *o.settings) : NULL;
+  o.inputs = o.memory != NULL ? arena_array(o.memory, most, sizeof *o.inputs) : NULL;
+  if (o.settings == NULL || o.inputs == NULL) {
+    fputs("error: OUT_OF_MEMORY: no memory for the options\n", stderr);
+    arena_free(o.memory);
+    return EXIT_ERROR;
+  }
+  bool helped = false;
+  int status = options_read(&command_verify, argc, argv, take_option, &o, &helped);
+  if (status == EXIT_OK && !helped) {
+    status = check_options(&o);
+  }
+  if (status == EXIT_OK && !helped) {
+    status = run_verify(&o);
+  }
+  buf_reset(&o.allow_path);
+  arena_free(o.memory);
+  return status;
+}
+
+const command command_verify = {
+    .name = "verify",
+    .summary = "check that queries split into tasks give what single-node DuckDB gives",
+    .text = "Runs each query twice: on one instance of DuckDB with one thread, and split into isolated\n"
+            "tasks. Compares types, rows and, as far as the query says one, their order.\n",
+    .notes = "The last two lines are `distributed N, fell back N` and `N passed, N failed, N skipped`.\n\n"
+             "Exit status: 0; 1 a query failed, or all of several fell back to one task; 2 wrong usage;\n"
+             "130 interrupted.\n\n"
+             "Examples:\n"
+             "  holdfast verify --suite tpch --sf 0.1 --tasks 3\n"
+             "  holdfast verify -c \"SELECT a, sum(b) FROM 'trips/*.parquet' GROUP BY a\" --tasks 4\n\n"
+             "docs/verify.md tells what is compared and how.\n",
+    .options = option_rows,
+    .n_options = OPTION_COUNT,
+    .run = run,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of `holdfast verify`: reports and scripts.
+ * Thread: the main thread.
+ */
+#ifndef HF_CLI_VERIFY_COMMAND_H
+#define HF_CLI_VERIFY_COMMAND_H
+
+#include "output.h"
+#include "verify/verify.h"
+
+/* Counts, for the last lines. */
+typedef struct verify_totals {
+  size_t distributed, fell_back; /* of the queries that the session answered */
+  size_t passed, failed, skipped;
+} verify_totals;
+
+/* Prints a query's line, with --json its object, and counts it. */
+void verify_report_query(output *o, bool json, const char *name, const verify_outcome *outcome,
+                         verify_totals *totals);
+/* Prints the last lines. */
+void verify_report_totals(output *o, bool json, const verify_totals *totals);
+
+/* Statements of -c and -f. */
+typedef struct verify_script {
+  verifier *verifier;
+  output *out;
+  bool json;
+  size_t n_commands; /* -c so far, for names */
+  verify_totals totals;
+} verify_script;
+
+/* Runs the statements of a text: queries are verified, what makes views runs on both sides. False: an error was
+ * reported, or a signal came. `file` NULL: of -c. */
+bool verify_script_run(verify_script *s, const char *text, size_t length, const char *file);
+/* Makes a view over a file on both sides. */
+hf_status verify_make_view(verifier *v, const char *name, const char *path, hf_error *error);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `holdfast verify` prints: a line a query, the last two lines, and the same
+ * as JSON. Its words are read by scripts: docs/verify.md promises them.
+ * Thread: the main thread.
+ */
+#include "verify_command.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const result_names[] = {
+    [VERIFY_PASSED] = "passed", [VERIFY_FAILED] = "failed", [VERIFY_SKIPPED] = "skipped"};
+
+static const char *fallback_of(const verify_outcome *o) {
+  return o->profile.fallback[0] != '\0' ? o->profile.fallback : "no stage had two tasks with rows";
+}
+
+static void write_buf(output *o, buf *line) {
+  output_bytes(o, buf_cstr(line), line->length);
+  output_flush(o);
+  buf_reset(line);
+}
+
+/* ----------------------------------------------------------------------- text */
+
+static void append_spread(buf *line, const verify_outcome *o) {
+  if (verify_is_distributed(o)) {
+    buf_printf(line, "distributed: %" PRIu64 " tasks, %" PRIu64 " stages", o->profile.widest_tasks,
+               o->profile.stages_run);
+  } else {
+    buf_printf(line, "fell back: %s", fallback_of(o));
+  }
+}
+
+static void append_indented(buf *line, const char *text) {
+  while (*text != '\0') {
+    size_t length = strcspn(text, "\n");
+    buf_text(line, "\n    ");
+    buf_append(line, text, length);
+    text += length + (text[length] == '\n' ? 1 : 0);
+  }
+}
+
+static void append_text(buf *line, const char *name, const verify_outcome *o) {
+  buf_printf(line, "%-8s %-7s", name, result_names[o->result]);
+  if (o->ran) {
+    buf_printf(line, "  %" PRIu64 " %s, ", o->rows, o->rows == 1 ? "row" : "rows");
+    append_spread(line, o);
+    buf_printf(line, ", %.1f ms single-node, %.1f ms", (double)o->single_us / 1e3,
+               (double)o->session_us / 1e3);
+  }
+  if (o->report.tied_rows > 0) {
+    buf_printf(line, ", ties at the limit: %" PRIu64 " rows not compared", o->report.tied_rows);
+  }
+  if (o->reason.length > 0) {
+    buf_text(line, o->ran ? "\n    " : "  ");
+    buf_text(line, buf_cstr(&o->reason));
+  }
+  if (o->result == VERIFY_FAILED && o->report.differences != NULL) {
+    append_indented(line, o->report.differences);
+  }
+  buf_char(line, '\n');
+}
+
+/* ----------------------------------------------------------------------- JSON */
+
+static void append_key(buf *line, const char *key, const char *text) {
+  buf_printf(line, ", \"%s\": ", key);
+  if (text == NULL) {
+    buf_text(line, "null");
+  } else {
+    json_string(line, text, strlen(text));
+  }
+}
+
+static void append_json(buf *line, const char *name, const verify_outcome *o) {
+  bool distributed = verify_is_distributed(o);
+  buf_text(line, "{\"name\": ");
+  json_string(line, name, strlen(name));
+  append_key(line, "result", result_names[o->result]);
+  buf_printf(line,
+             ", \"rows\": %" PRIu64 ", \"distributed\": %s, \"tasks\": %" PRIu64 ", \"stages\": %" PRIu64
+             ", \"order_columns\": %zu, \"tied_rows\": %" PRIu64
+             ", \"single_ms\": %.3f, \"distributed_ms\": %.3f",
+             o->rows, distributed ? "true" : "false", o->profile.widest_tasks, o->profile.stages_run,
+             o->order_columns, o->report.tied_rows, (double)o->single_us / 1e3, (double)o->session_us / 1e3);
+  append_key(line, "fallback", o->ran && !distributed ? fallback_of(o) : NULL);
+  append_key(line, "reason", o->reason.length > 0 ? buf_cstr(&o->reason) : NULL);
+  append_key(line, "differences", o->result == VERIFY_FAILED ? o->report.differences : NULL);
+  buf_text(line, "}\n");
+}
+
+/* ----------------------------------------------------------------------- door */
+
+static void count(const verify_outcome *o, verify_totals *totals) {
+  totals->passed += o->result == VERIFY_PASSED ? 1 : 0;
+  totals->failed += o->result == VERIFY_FAILED ? 1 : 0;
+  totals->skipped += o->result == VERIFY_SKIPPED ? 1 : 0;
+  if (o->ran) {
+    size_t *spread = verify_is_distributed(o) ? &totals->distributed : &totals->fell_back;
+    (*spread)++;
+  }
+}
+
+void verify_report_query(output *o, bool json, const char *name, const verify_outcome *outcome,
+                         verify_totals *totals) {
+  buf line = {0};
+  count(outcome, totals);
+  if (json) {
+    append_json(&line, name, outcome);
+  } else {
+    append_text(&line, name, outcome);
+  }
+  write_buf(o, &line);
+}
+
+void verify_report_totals(output *o, bool json, const verify_totals *t) {
+  buf line = {0};
+  if (json) {
+    buf_printf(&line, "{\"distributed\": %zu, \"fell_back\": %zu, \"passed\": %zu, ", t->distributed,
+               t->fell_back, t->passed);
+    buf_printf(&line, "\"failed\": %zu, \"skipped\": %zu}\n", t->failed, t->skipped);
+  } else {
+    buf_printf(&line, "distributed %zu, fell back %zu\n", t->distributed, t->fell_back);
+    buf_printf(&line, "%zu passed, %zu failed, %zu skipped\n", t->passed, t->failed, t->skipped);
+  }
+  write_buf(o, &line);
+}

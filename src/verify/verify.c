@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One query on both sides: the single-node answer, the session's, and what is said
+ * of the two. Printing is in cli/verify_report.c.
+ * Thread: one at a time.
+ */
+#include "verify.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* One side's run. */
+typedef struct side {
+  hf_status status;
+  hf_error error;
+  struct ArrowArrayStream rows; /* when status is HF_OK */
+  uint64_t elapsed_us;
+} side;
+
+static void side_reset(side *s) {
+  if (s->status == HF_OK && s->rows.release != NULL) {
+    s->rows.release(&s->rows);
+  }
+  hf_error_reset(&s->error);
+}
+
+static side run_witness(verifier *v, const char *sql) {
+  side s = {0};
+  uint64_t start = clock_monotonic_us();
+  s.status = witness_run(v->witness, sql, &s.rows, &s.error);
+  s.elapsed_us = clock_monotonic_us() - start;
+  return s;
+}
+
+static side run_session(verifier *v, const char *sql, hf_profile *profile) {
+  side s = {0};
+  uint64_t start = clock_monotonic_us();
+  job_watch watch = {.cancel = v->cancel};
+  relation *query = NULL;
+  s.status = session_sql(v->session, sql, &watch, profile, &query, &s.error);
+  if (s.status == HF_OK) {
+    s.status = session_collect(v->session, query, &watch, profile, &s.rows, &s.error);
+    relation_release(query);
+  }
+  s.elapsed_us = clock_monotonic_us() - start;
+  return s;
+}
+
+/* ------------------------------------------------------------------- judgement */
+
+static void say_error(buf *out, const char *who, const side *s) {
+  if (s->status == HF_OK) {
+    buf_printf(out, "%s has an answer", who);
+  } else {
+    buf_printf(out, "%s fails with %s: %s", who, hf_status_name(s->error.code),
+               s->error.message == NULL ? "no details" : s->error.message);
+  }
+}
+
+/* Two single-node runs that differ: random(), now() and alike. */
+static bool is_indeterminate(verifier *v, const char *sql) {
+  side first = run_witness(v, sql), second = run_witness(v, sql);
+  bool differ = false;
+  if (first.status == HF_OK && second.status == HF_OK) {
+    compare_report report = {0};
+    differ = compare_streams(&first.rows, &second.rows, &(compare_options){0}, &report, NULL) == HF_OK &&
+             report.verdict != COMPARE_EQUAL;
+    compare_report_reset(&report);
+  }
+  side_reset(&first);
+  side_reset(&second);
+  return differ;
+}
+
+static void judge_rows(verifier *v, const char *sql, side *single, side *split, verify_outcome *out) {
+  arena *a = arena_new();
+  hf_error error = {0};
+  hf_status status = HF_E_OUT_OF_MEMORY;
+  if (a != NULL) {
+    compare_options options;
+    order_of_query(witness_engine(v->witness), sql, a, &options);
+    out->order_columns = options.n_order_columns;
+    status = compare_streams(&single->rows, &split->rows, &options, &out->report, &error);
+  }
+  arena_free(a);
+  out->rows = out->report.expected_rows;
+  if (status != HF_OK) {
+    out->result = VERIFY_FAILED;
+    buf_printf(&out->reason, "the answers cannot be compared: %s",
+               error.message == NULL ? "no memory" : error.message);
+  } else if (out->report.verdict == COMPARE_EQUAL) {
+    out->result = VERIFY_PASSED;
+  } else if (out->report.verdict != COMPARE_OTHER_TYPES && is_indeterminate(v, sql)) {
+    out->result = VERIFY_SKIPPED;
+    buf_text(&out->reason, "not determinate: two single-node runs differ too");
+  } else {
+    out->result = VERIFY_FAILED;
+    buf_text(&out->reason, out->report.reason);
+  }
+  hf_error_reset(&error);
+}
+
+/* What Holdfast does not run by design, whoever asks. */
+static bool is_refusal(hf_status status) {
+  return status == HF_E_STATEMENT_REFUSED || status == HF_E_FUNCTION_REFUSED || status == HF_E_PATH_REFUSED;
+}
+
+static void judge_errors(const side *single, const side *split, verify_outcome *out) {
+  bool same = single->status == split->status && single->error.error_class == HF_CLASS_USER;
+  out->result = same ? VERIFY_PASSED : is_refusal(split->status) ? VERIFY_SKIPPED : VERIFY_FAILED;
+  if (same) {
+    buf_printf(&out->reason, "both fail with %s", hf_status_name(single->status));
+    return;
+  }
+  if (out->result == VERIFY_FAILED) {
+    say_error(&out->reason, "single-node", single);
+    buf_text(&out->reason, "; ");
+  }
+  say_error(&out->reason, "holdfast", split);
+}
+
+void verify_query(verifier *v, const char *sql, verify_outcome *out) {
+  *out = (verify_outcome){0};
+  side single = run_witness(v, sql);
+  side split = run_session(v, sql, &out->profile);
+  out->single_us = single.elapsed_us;
+  out->session_us = split.elapsed_us;
+  out->ran = split.status == HF_OK;
+  if (single.status == HF_OK && split.status == HF_OK) {
+    judge_rows(v, sql, &single, &split, out);
+  } else {
+    judge_errors(&single, &split, out);
+  }
+  side_reset(&single);
+  side_reset(&split);
+}
+
+bool verify_is_distributed(const verify_outcome *o) {
+  return o->profile.widest_tasks >= 2;
+}
+
+void verify_outcome_reset(verify_outcome *o) {
+  compare_report_reset(&o->report);
+  buf_reset(&o->reason);
+}

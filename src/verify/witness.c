@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The witness: plain DuckDB that runs the query as it was written. Its rows go the
+ * way of a task's, to blocks and into a client's stream; nothing of planning,
+ * cutting or the scheduler has a part in them.
+ * Thread: one at a time.
+ */
+#include "verify.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "exchange/exchange.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WITNESS_MEMORY_BYTES ((uint64_t)4 << 30)
+
+struct witness {
+  arena *memory;
+  engine *engine;
+  const char *dir;
+  config *settings; /* defaults: sizes of blocks */
+  unsigned runs;
+};
+
+static hf_status no_memory(hf_error *error) {
+  return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the single-node answer");
+}
+
+/* Splits "a:b" and resolves links. The witness's own directory is among them. */
+static hf_status allowed_dirs(const witness_options *from, arena *a, engine_options *out, hf_error *error) {
+  size_t n = 2;
+  for (const char *at = from->allow_path; *at != '\0'; at++) {
+    n += *at == ':' ? 1 : 0;
+  }
+  const char **dirs = arena_array(a, n, sizeof *dirs);
+  char *rest = arena_strdup(a, from->allow_path), *state = NULL;
+  if (dirs == NULL || rest == NULL) {
+    return no_memory(error);
+  }
+  out->allowed_dirs = dirs;
+  dirs[out->n_allowed_dirs++] = from->dir;
+  for (char *dir = strtok_r(rest, ":", &state); dir != NULL; dir = strtok_r(NULL, ":", &state)) {
+    char real[PATH_MAX];
+    dirs[out->n_allowed_dirs] = arena_strdup(a, realpath(dir, real) == NULL ? dir : real);
+    if (dirs[out->n_allowed_dirs++] == NULL) {
+      return no_memory(error);
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status open_engine(witness *w, const witness_options *options, hf_error *error) {
+  const char *slot_dir = arena_printf(w->memory, "%s/slot", options->dir);
+  const char *spill_dir = arena_printf(w->memory, "%s/spill", options->dir);
+  w->dir = arena_strdup(w->memory, options->dir);
+  if (slot_dir == NULL || spill_dir == NULL || w->dir == NULL) {
+    return no_memory(error);
+  }
+  HF_TRY(file_make_dirs(slot_dir, error));
+  HF_TRY(file_make_dirs(spill_dir, error));
+  engine_setting zone = {"TimeZone", options->time_zone};
+  engine_options open = {.kind = ENGINE_SLOT,
+                         .threads = 1,
+                         .memory_bytes = WITNESS_MEMORY_BYTES,
+                         .spill_dir = spill_dir,
+                         .slot_dir = slot_dir,
+                         .settings = &zone,
+                         .n_settings = 1,
+                         .extension_dir = engine_extension_dir(w->memory)};
+  HF_TRY(allowed_dirs(options, w->memory, &open, error));
+  return engine_open(&open, &w->engine, error);
+}
+
+hf_status witness_open(const witness_options *options, witness **out, hf_error *error) {
+  witness *w = mem_zalloc(1, sizeof *w);
+  if (w == NULL) {
+    return no_memory(error);
+  }
+  w->memory = arena_new();
+  w->settings = config_new();
+  hf_status status =
+      w->memory == NULL || w->settings == NULL ? no_memory(error) : open_engine(w, options, error);
+  if (status != HF_OK) {
+    witness_close(w);
+    return status;
+  }
+  *out = w;
+  return HF_OK;
+}
+
+void witness_close(witness *w) {
+  if (w != NULL) {
+    engine_close(w->engine);
+    config_free(w->settings);
+    arena_free(w->memory);
+    mem_free(w);
+  }
+}
+
+engine *witness_engine(witness *w) {
+  return w->engine;
+}
+
+/* ------------------------------------------------------------------------ run */
+
+typedef struct witness_answer {
+  arena *memory; /* holds this too */
+  const char *dir;
+} witness_answer;
+
+static void remove_answer(void *context) {
+  witness_answer *answer = context;
+  file_remove_tree(answer->dir, NULL);
+  arena_free(answer->memory);
+}
+
+static hf_status run_to_blocks(witness *w, const char *sql, witness_answer *answer, hf_error *error) {
+  schema columns;
+  HF_TRY(engine_describe(w->engine, sql, answer->memory, &columns, error));
+  block_sink_options options = {.dir = answer->dir,
+                                .columns = &columns,
+                                .partitions = 1,
+                                .ordered = true,
+                                .budget_bytes = config_number(w->settings, CONFIG_SINK_BUDGET),
+                                .batch_bytes = config_number(w->settings, CONFIG_SHUFFLE_BATCH_BYTES),
+                                .block_bytes = config_number(w->settings, CONFIG_SHUFFLE_BLOCK_BYTES)};
+  block_sink *sink = NULL;
+  HF_TRY(block_sink_new(&options, &sink, error));
+  engine_task task = {
+      .id = "witness", .sql = sql, .partitions = 1, .ordered = true, .ops = block_sink_ops(), .sink = sink};
+  engine_task_stats stats;
+  block_index index;
+  hf_status status = engine_run_task(w->engine, &task, &stats, error);
+  if (status == HF_OK) {
+    status = block_sink_commit(sink, answer->memory, &index, error);
+  }
+  block_sink_free(sink);
+  return status;
+}
+
+hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error) {
+  arena *memory = arena_new();
+  witness_answer *answer = memory == NULL ? NULL : arena_alloc(memory, sizeof *answer);
+  const char *dir = answer == NULL ? NULL : arena_printf(memory, "%s/answer-%u", w->dir, ++w->runs);
+  if (dir == NULL) {
+    arena_free(memory);
+    return no_memory(error);
+  }
+  *answer = (witness_answer){memory, dir};
+  hf_status status = run_to_blocks(w, sql, answer, error);
+  if (status == HF_OK) {
+    block_location location = {.dir = answer->dir};
+    status = block_stream_open(&location, 1, remove_answer, answer, out, error);
+  }
+  if (status != HF_OK) {
+    remove_answer(answer);
+  }
+  return status;
+}

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# `holdfast verify`: what it compares, what it says, its last lines and its exit status.
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from command import DEADLINE_S, HOLDFAST, Result, check, has, main, same  # noqa: E402
+
+
+def verify(place, *arguments):
+    """Runs the command with a temporary directory of its own, which must be empty afterwards."""
+    scratch = place.path("scratch")
+    os.makedirs(scratch, exist_ok=True)
+    done = subprocess.run([HOLDFAST, "verify", *arguments], text=True, capture_output=True, timeout=DEADLINE_S,
+                          cwd=place.dir, env=place.environment(TMPDIR=scratch))
+    same(os.listdir(scratch), [], "left in the temporary directory")
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def objects(done):
+    """Queries by name, and the totals, of --json."""
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    return {line["name"]: line for line in lines[:-1]}, lines[-1]
+
+
+def last_lines(done):
+    return done.out.splitlines()[-2:]
+
+
+def wrong_usage_is_2_and_says_what_to_do(place):
+    for arguments, parts in (([], ["nothing to verify", "--suite"]),
+                             (["--suite", "tpcx"], ["unknown suite tpcx", "tpch"]),
+                             (["--suite", "tpch", "-c", "SELECT 1"], ["cannot be combined"]),
+                             (["-c", "SELECT 1", "--sf", "1"], ["--sf is for --suite"]),
+                             (["--suite", "tpch", "--sf", "-1"], ["--sf cannot take -1"]),
+                             (["--suite", "tpch", "--sf", "1e3"], ["--sf cannot take 1e3"]),
+                             (["-c", "SELECT 1", "--tasks", "none"], ["SETTING_VALUE", "tasks"]),
+                             (["-c", "SELECT 1", "--task", "3"], ["--tasks"]),
+                             (["-c", "SELECT 1", "--allow-path", "/no/such/place"], ["/no/such/place"])):
+        done = verify(place, *arguments)
+        same((done.status, done.out), (2, ""), f"{arguments}: {done.err}")
+        has(done.err, *parts)
+    has(verify(place, "--help").out, "--suite NAME", "--tasks N", "docs/verify.md")
+
+
+def one_query_may_fall_back_and_says_why(place):
+    done = verify(place, "-c", "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) t(x, y) ORDER BY x")
+    same(done.status, 0, done.err)
+    has(done.out, "query 1", "passed", "2 rows", "fell back: ")
+    same(last_lines(done), ["distributed 0, fell back 1", "1 passed, 0 failed, 0 skipped"])
+
+
+def several_queries_that_all_fall_back_show_nothing(place):
+    done = verify(place, "-c", "SELECT 1; SELECT 2")
+    same(done.status, 1)
+    has(done.err, "all queries fell back")
+    same(last_lines(done), ["distributed 0, fell back 2", "2 passed, 0 failed, 0 skipped"])
+    same(verify(place, "-c", "SELECT 1; SELECT 2", "--tasks", "1").status, 0)
+
+
+def suite_is_distributed_and_its_kept_files_are_used_again(place):
+    suite = ("--suite", "tpch", "--sf", "0.01", "--keep", "kept")
+    done = verify(place, *suite)
+    same(done.status, 0, done.err + done.out)
+    same(last_lines(done), ["distributed 22, fell back 0", "22 passed, 0 failed, 0 skipped"])
+    path = os.path.join(place.dir, "kept", "tpch-sf0.01", "lineitem.parquet")
+    before = os.stat(path).st_mtime_ns
+    done = verify(place, *suite, "--json", "--tasks", "1")
+    queries, totals = objects(done)
+    same((done.status, totals["passed"], len(queries)), (0, 22, 22), done.out)
+    same(os.stat(path).st_mtime_ns, before)
+    os.remove(os.path.join(os.path.dirname(path), "complete"))
+    verify(place, *suite, "--tasks", "1")
+    check(os.stat(path).st_mtime_ns != before, "files that are not complete were used")
+    done = verify(place, "--json", "--tasks", "4", "--slots", "2",
+                  "-c", f"SELECT l_returnflag, sum(l_tax), count(*) FROM '{path}' GROUP BY ALL ORDER BY 1",
+                  "-c", f"SELECT l_orderkey, l_linenumber FROM '{path}' WHERE l_tax > 0.05",
+                  "-c", f"SELECT avg(l_tax::DOUBLE), list(l_orderkey) FROM '{path}'")
+    queries, totals = objects(done)
+    same((done.status, totals["passed"]), (0, 3), done.out)
+    for name in queries:
+        check(queries[name]["distributed"] and queries[name]["fallback"] is None, done.out)
+        check(2 <= queries[name]["tasks"] <= 4, done.out)
+    same(queries["query 1"]["order_columns"], 1)
+    same(queries["query 3"]["rows"], 1)
+
+
+def both_failing_alike_passes(place):
+    sql = ["SELEC 1", "SELECT * FROM no_such_table", "SELECT no_such FROM range(3)", "SELECT no_such(1)",
+           "SELECT CAST(x AS INTEGER) FROM (VALUES ('a')) t(x)", "SELECT * FROM 'no/such.parquet'",
+           "SELECT (SELECT range FROM range(2))"]
+    done = verify(place, "--json", *[word for text in sql for word in ("-c", text)])
+    queries, totals = objects(done)
+    same((done.status, totals["passed"], totals["fell_back"]), (0, len(sql), 0), done.out + done.err)
+    same(queries["query 1"]["reason"], "both fail with SYNTAX")
+    same(queries["query 5"]["reason"], "both fail with CAST")
+
+
+def what_holdfast_refuses_is_skipped(place):
+    place.write("a.csv", "x\n1\n")
+    done = verify(place, "--json", "-c", "SELECT count(*) FROM glob('*.csv')", "-c", "SELECT random() FROM range(5)")
+    queries, totals = objects(done)
+    same((done.status, totals["skipped"], totals["passed"]), (0, 2, 0), done.out)
+    has(queries["query 1"]["reason"], "FUNCTION_REFUSED")
+    has(queries["query 2"]["reason"], "not determinate")
+
+
+def query_that_only_one_side_answers_fails(place):
+    # The session has less memory than the single-node side.
+    sql = "SELECT length(list(range)) FROM range(20000000)"
+    done = verify(place, "--memory", "64MiB", "-c", sql)
+    same(done.status, 1, done.out)
+    has(done.out, "failed", "single-node has an answer; holdfast fails with OUT_OF_MEMORY")
+    same(last_lines(done), ["distributed 0, fell back 0", "0 passed, 1 failed, 0 skipped"])
+    done = verify(place, "--memory", "64MiB", "--json", "-c", sql)
+    queries, totals = objects(done)
+    same((done.status, queries["query 1"]["result"], totals["failed"]), (1, "failed", 1))
+
+
+def script_makes_views_on_both_sides(place):
+    place.write("t.csv", "k,v\n" + "".join(f"{i % 3},{i}\n" for i in range(30)))
+    script = place.write("some.sql", "-- views first\nCREATE VIEW v AS FROM 't.csv';\n\n"
+                         "SELECT k, sum(v) FROM v GROUP BY k;\n"
+                         "CACHE TABLE held AS SELECT * FROM v WHERE k > 0; SELECT max(v) FROM held;\n"
+                         "DROP VIEW v;\nSELECT * FROM v")
+    done = verify(place, "--json", "--tasks", "1", "-f", script)
+    queries, totals = objects(done)
+    same((done.status, totals["passed"]), (0, 3), done.out + done.err)
+    same(list(queries), ["some.sql:4", "some.sql:5", "some.sql:7"])
+    same(queries["some.sql:7"]["reason"], "both fail with TABLE_NOT_FOUND")
+
+
+def command_that_fails_ends_the_run(place):
+    done = verify(place, "-c", "SELECT 1; SET tasks = 5; SELECT 2")
+    same(done.status, 1)
+    has(done.err, "STATEMENT_REFUSED", "leave SET and RESET out")
+    check("query 2" not in done.out, done.out)
+    done = verify(place, "-f", "no-such.sql")
+    same(done.status, 1)
+    has(done.err, "FILE_NOT_FOUND", "no-such.sql")
+
+
+def order_is_compared_as_far_as_it_is_known(place):
+    cases = [("SELECT range AS a, -range AS b FROM range(9) ORDER BY b, a", 2),
+             ("SELECT range AS a, -range AS b FROM range(9) ORDER BY 2", 1),
+             ("SELECT range % 3, sum(range) FROM range(9) GROUP BY 1 ORDER BY sum(range), range % 3", 2),
+             ("SELECT range % 3 AS k, sum(range) FROM range(9) GROUP BY 1 ORDER BY k, max(range), 2", 1),
+             ("SELECT t.range FROM range(9) t ORDER BY t.range", 1),
+             ("SELECT * FROM range(9) t ORDER BY t.range + 1", 0),
+             ("SELECT range, range + 1 FROM range(9) ORDER BY ALL", 2),
+             ("SELECT 2 AS x UNION ALL SELECT 1 ORDER BY x LIMIT 1", 1),
+             ("WITH c AS (SELECT range AS r FROM range(9)) SELECT r FROM c ORDER BY r DESC LIMIT 3", 1),
+             ("SELECT range FROM range(9)", 0)]
+    done = verify(place, "--json", "--tasks", "1", *[word for sql, _ in cases for word in ("-c", sql)])
+    queries, totals = objects(done)
+    same((done.status, totals["passed"]), (0, len(cases)), done.out)
+    for i, (sql, columns) in enumerate(cases):
+        same(queries[f"query {i + 1}"]["order_columns"], columns, sql)
+
+
+def paths_are_refused_on_both_sides(place):
+    os.makedirs(place.path("in"))
+    place.write("in/a.csv", "x\n1\n")
+    place.write("b.csv", "x\n1\n")
+    done = verify(place, "--json", "--tasks", "1", "--allow-path", place.path("in"),
+                  "-c", "SELECT * FROM 'in/a.csv'", "-c", "SELECT * FROM 'b.csv'")
+    queries, _ = objects(done)
+    same(done.status, 0, done.out)
+    same((queries["query 1"]["result"], queries["query 1"]["rows"]), ("passed", 1))
+    same(queries["query 2"]["reason"], "both fail with PATH_REFUSED")
+
+
+main([wrong_usage_is_2_and_says_what_to_do,
+      one_query_may_fall_back_and_says_why,
+      several_queries_that_all_fall_back_show_nothing,
+      suite_is_distributed_and_its_kept_files_are_used_again,
+      both_failing_alike_passes,
+      what_holdfast_refuses_is_skipped,
+      query_that_only_one_side_answers_fails,
+      script_makes_views_on_both_sides,
+      command_that_fails_ends_the_run,
+      order_is_compared_as_far_as_it_is_known,
+      paths_are_refused_on_both_sides])

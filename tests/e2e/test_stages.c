@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queries of several tasks through the public API: the setting, the profile,
+ * order, held results of several tasks, EXPLAIN; and that nothing is left.
+ */
+#include "support/api_case.h"
+#include "support/oracle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* `sql` with the case's directory for @; valid until the next call. */
+static const char *text(const api_case *c, const char *sql) {
+  static char out[1024];
+  const char *at = strchr(sql, '@');
+  assert_non_null(at);
+  snprintf(out, sizeof out, "%.*s%s%s", (int)(at - sql), sql, c->dir, at + 1);
+  return out;
+}
+
+/* 10,000 rows in groups of 2,048. */
+static void write_parquet(const api_case *c) {
+  oracle *plain = oracle_open();
+  assert_null(oracle_run(
+      plain, text(c, "COPY (SELECT i AS x, 'n' || i % 3 AS \"odd name\" FROM range(10000) t(i)) TO "
+                     "'@/p.parquet' (ROW_GROUP_SIZE 2048)")));
+  oracle_close(plain);
+}
+
+static void stages_of_parquet_give_user_names_and_order(void **state) {
+  api_case *c = *state;
+  write_parquet(c);
+  api_run(c, "SET tasks = 3");
+  hf_df *df =
+      api_sql(c, text(c, "SELECT \"odd name\", count(*) AS n FROM '@/p.parquet' GROUP BY ALL ORDER BY ALL"));
+  hf_profile profile = api_expect_df(c, df, "n0|3334\nn1|3333\nn2|3333\n");
+  assert_int_equal(profile.widest_tasks, 3);
+  assert_true(profile.stages_run > 1);
+  assert_string_equal(profile.fallback, "");
+  hf_df_free(df);
+  api_expect(c, text(c, "SELECT x FROM '@/p.parquet' LIMIT 2 OFFSET 7000"), "7000\n7001\n");
+  api_expect(c, text(c, "SELECT first(x), last(x) FROM '@/p.parquet'"), "0|9999\n");
+}
+
+static void stages_of_four_csv_files_on_one_slot(void **state) {
+  api_case *c = *state;
+  api_file(c, "1.csv", "x,y\n1,a\n2,b\n");
+  api_file(c, "2.csv", "x,y\n3,a\n");
+  api_file(c, "3.csv", "x,y\n4,b\n5,\n");
+  api_file(c, "4.csv", "x,y\n6,a\n");
+  api_run(c, "SET tasks = 4");
+  hf_df *df = api_sql(
+      c, text(c, "SELECT y, sum(x)::BIGINT, string_agg(x, ' ') FROM '@/*.csv' GROUP BY y ORDER BY y"));
+  hf_profile profile = api_expect_df(c, df, "a|10|1 3 6\nb|6|2 4\nNULL|5|5\n");
+  assert_int_equal(profile.widest_tasks, 4);
+  assert_int_equal(profile.source_files, 4);
+  hf_df_free(df);
+}
+
+static void stages_fill_a_hold_that_other_stages_read(void **state) {
+  api_case *c = *state;
+  write_parquet(c);
+  api_run(c, "SET tasks = 3");
+  hf_df *df = api_sql(c, text(c, "SELECT x FROM '@/p.parquet' WHERE x % 2 = 0"));
+  hf_df *held = api_cache(c, df);
+  hf_profile profile;
+  assert_int_equal(api_count(c, held, &profile), 5000);
+  assert_int_equal(profile.held_fills, 1);
+  assert_int_equal(api_storage(c, held).rows, 5000);
+  api_run(c, "SET tasks = 2");
+  assert_int_equal(api_count(c, held, &profile), 5000);
+  assert_int_equal(profile.held_hits, 1);
+  assert_int_equal(profile.source_rows, 0);
+  assert_int_equal(hf_df_unpersist(held, true, NULL), HF_OK);
+  hf_df_free(held);
+  hf_df_free(df);
+}
+
+static void stages_are_explained_with_tasks_and_shares(void **state) {
+  api_case *c = *state;
+  write_parquet(c);
+  api_run(c, "SET tasks = 3");
+  hf_df *df = api_sql(c, text(c, "SELECT \"odd name\", count(*) FROM '@/p.parquet' GROUP BY ALL"));
+  char *plan = NULL;
+  assert_int_equal(hf_df_explain(df, &plan, NULL), HF_OK);
+  assert_non_null(strstr(plan, "3 tasks, 3 partitions"));
+  assert_non_null(strstr(plan, "read_parquet 1 file, 10,000 rows (exact)"));
+  assert_non_null(strstr(plan, "split among the tasks"));
+  assert_non_null(strstr(plan, "input 0: stage 1, a partition each"));
+  hf_text_free(plan);
+  hf_df_free(df);
+  df = api_sql(c, "SELECT 1");
+  assert_int_equal(hf_df_explain(df, &plan, NULL), HF_OK);
+  assert_non_null(strstr(plan, "stage 1: one task ("));
+  assert_null(strstr(plan, "fits one slot")); /* but why it is not three */
+  hf_text_free(plan);
+  hf_df_free(df);
+}
+
+static void stages_setting_is_checked(void **state) {
+  api_case *c = *state;
+  assert_int_equal(hf_session_set(c->session, "tasks", "0", &c->error), HF_E_SETTING_VALUE);
+  hf_error_reset(&c->error);
+  assert_int_equal(hf_session_set(c->session, "tasks", "auto", NULL), HF_OK);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(stages_of_parquet_give_user_names_and_order, api_case_open,
+                                      api_case_close),
+      cmocka_unit_test_setup_teardown(stages_of_four_csv_files_on_one_slot, api_case_open, api_case_close),
+      cmocka_unit_test_setup_teardown(stages_fill_a_hold_that_other_stages_read, api_case_open,
+                                      api_case_close),
+      cmocka_unit_test_setup_teardown(stages_are_explained_with_tasks_and_shares, api_case_open,
+                                      api_case_close),
+      cmocka_unit_test_setup_teardown(stages_setting_is_checked, api_case_open, api_case_close),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which stages a query becomes: what needs no exchange gets none, what must be whole is, and why one task is one. */
+#include "support/cut_case.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const data[] = {
+    "CREATE TABLE t AS SELECT i AS id, i % 5 AS k, i * 2 AS v FROM range(30) r(i)",
+    "CREATE TABLE u AS SELECT i % 7 AS k, i AS w FROM range(20) r(i)",
+};
+
+static int open_case(void **state) {
+  cut_case *c = calloc(1, sizeof *c);
+  oracle *o = oracle_open();
+  assert_non_null(c);
+  for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) {
+    assert_null(oracle_run(o, data[i]));
+  }
+  cut_case_open(c, o);
+  *state = c;
+  return 0;
+}
+
+static int close_case(void **state) {
+  cut_case *c = *state;
+  oracle *o = c->o;
+  cut_case_close(c);
+  oracle_close(o);
+  free(c);
+  return 0;
+}
+
+static cut_graph cut_query(cut_case *c, const char *sql, uint64_t broadcast_bytes) {
+  const cut_options options = {
+      .tasks = 4, .broadcast_bytes = broadcast_bytes, .sources = c->sources, .n_sources = c->n_tables};
+  cut_graph graph;
+  tree_refusal refusal;
+  cut_case_cut(c, sql, &options, c->a, &graph, &refusal);
+  assert_int_equal(refusal.code, TREE_REFUSED_NONE);
+  assert_true(graph.n_stages > 0);
+  return graph;
+}
+
+static size_t count_inputs(const cut_graph *graph, cut_share share) {
+  size_t n = 0;
+  for (size_t i = 0; i < graph->n_stages; i++) {
+    for (size_t k = 0; k < graph->stages[i].n_inputs; k++) {
+      n += graph->stages[i].inputs[k].share == share && graph->stages[i].inputs[k].is_stage;
+    }
+  }
+  return n;
+}
+
+static void stages_of_a_query_are_no_more_than_needed(void **state) {
+  static const struct {
+    const char *sql;
+    uint64_t broadcast_bytes;
+    size_t n_stages, n_partition, n_all;
+  } cases[] = {
+      {"SELECT id + 1 FROM t WHERE v > 3", 0, 1, 0, 0},
+      {"SELECT sum(v) FROM t", 0, 2, 0, 1},
+      {"SELECT k, sum(v) FROM t GROUP BY k", 0, 2, 1, 0},
+      {"SELECT * FROM t ORDER BY id", 0, 2, 0, 1},
+      {"SELECT * FROM t ORDER BY id LIMIT 3", 0, 2, 0, 1},
+      {"SELECT t.id, w FROM t JOIN u USING (k)", 0, 3, 2, 0},
+      {"SELECT t.id, w FROM t JOIN u USING (k)", 1000000, 2, 0, 1},
+      {"SELECT t.k, count(*) FROM t JOIN u USING (k) GROUP BY t.k", 0, 3, 2,
+       0}, /* dealt by the key already */
+      {"SELECT a.k, n, m FROM (SELECT k, count(*) n FROM t GROUP BY k) a JOIN (SELECT k, sum(w) m FROM u GROUP BY k) b "
+       "USING (k)",
+       0, 3, 2, 0},
+      {"SELECT DISTINCT k FROM (SELECT k, sum(v) FROM t GROUP BY k HAVING sum(v) > 9)", 0, 2, 1, 0},
+      {"SELECT id, rank() OVER (PARTITION BY k ORDER BY n) FROM (SELECT k, count(*) n, max(id) id FROM t GROUP BY k)",
+       0, 2, 1, 0},
+      {"SELECT id FROM t UNION ALL SELECT w FROM u", 0, 1, 0, 0},
+      {"SELECT id FROM t WHERE k IN (1, 2, 3, 4, 5, 6, 7)", 1000000, 1, 0, 0}, /* constants are no stage */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cut_graph graph = cut_query(*state, cases[i].sql, cases[i].broadcast_bytes);
+    size_t n_partition = count_inputs(&graph, CUT_PARTITION), n_all = count_inputs(&graph, CUT_ALL);
+    if (graph.n_stages != cases[i].n_stages || n_partition != cases[i].n_partition ||
+        n_all != cases[i].n_all) {
+      fail_msg("%s: %zu stages, %zu partitioned inputs, %zu whole ones", cases[i].sql, graph.n_stages,
+               n_partition, n_all);
+    }
+  }
+}
+
+/* Whatever is small: rows without a match would get out of every task. */
+static void join_side_whose_unmatched_rows_get_out_is_never_whole(void **state) {
+  static const char *const queries[] = {
+      "SELECT t.id, u.w FROM t FULL JOIN u ON t.k = u.k",
+      "SELECT t.id, u.w FROM (SELECT * FROM t WHERE id < 2) t LEFT JOIN (SELECT k, w FROM u UNION ALL SELECT k, v FROM t) "
+      "u ON t.k = u.k",
+  };
+  cut_graph full = cut_query(*state, queries[0], UINT64_MAX);
+  assert_int_equal(count_inputs(&full, CUT_ALL), 0);
+  assert_int_equal(count_inputs(&full, CUT_PARTITION), 2);
+  cut_graph left = cut_query(*state, queries[1], UINT64_MAX);
+  const cut_stage *last = &left.stages[left.n_stages - 1];
+  bool drives = false;
+  for (size_t i = 0; i < last->n_inputs; i++) {
+    drives |= !last->inputs[i].is_stage && last->inputs[i].share == CUT_SPLIT &&
+              strcmp(last->inputs[i].source_id, "t") == 0;
+  }
+  assert_true(drives);
+}
+
+static void stage_of_one_task_says_why(void **state) {
+  static const struct {
+    const char *sql, *why;
+  } cases[] = {
+      {"SELECT id, row_number() OVER () FROM t", "window functions without a common PARTITION BY"},
+      {"SELECT * FROM t POSITIONAL JOIN u", "POSITIONAL JOIN"},
+      {"SELECT median(v) FROM t", "an aggregate that needs all rows"},
+      {"SELECT sum(v) FROM t", ""},
+      {"SELECT * FROM t ORDER BY id", ""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cut_graph graph = cut_query(*state, cases[i].sql, 0);
+    const cut_stage *last = &graph.stages[graph.n_stages - 1];
+    assert_true(last->one_task);
+    assert_string_equal(last->why_one, cases[i].why);
+  }
+}
+
+static void source_that_cannot_be_split_is_one_task(void **state) {
+  cut_case *c = *state;
+  for (size_t i = 0; i < c->n_tables; i++) {
+    c->sources[i].can_split = false;
+  }
+  cut_graph graph = cut_query(c, "SELECT k, sum(v) FROM t GROUP BY k", 0);
+  for (size_t i = 0; i < c->n_tables; i++) {
+    c->sources[i].can_split = true;
+  }
+  assert_int_equal(graph.n_stages, 1);
+  assert_true(graph.stages[0].one_task);
+  assert_int_equal(graph.stages[0].inputs[0].share, CUT_ALL);
+  assert_string_equal(graph.stages[0].why_one, "a source that cannot be split");
+}
+
+static void stage_whose_reader_relies_on_order_is_ordered(void **state) {
+  cut_graph limit = cut_query(*state, "SELECT id FROM t LIMIT 3", 0);
+  assert_true(limit.stages[0].ordered);
+  assert_true(limit.stages[0].inputs[0].ordered);
+  cut_graph sum = cut_query(*state, "SELECT k, sum(v) FROM t GROUP BY k", 0);
+  assert_false(sum.stages[0].ordered);
+  cut_graph first = cut_query(*state, "SELECT k, first(v) FROM t GROUP BY k", 0);
+  assert_true(first.stages[0].ordered);
+  cut_graph sorted = cut_query(*state, "SELECT id FROM t ORDER BY id", 0);
+  assert_false(sorted.stages[0].ordered);
+  assert_true(sorted.stages[1].ordered);
+}
+
+static void partition_is_the_last_column(void **state) {
+  cut_graph graph = cut_query(*state, "SELECT k, sum(v) FROM t GROUP BY k", 0);
+  assert_int_equal(graph.stages[0].partitions, 4);
+  assert_int_equal(graph.stages[0].columns.n_columns, 2);
+  assert_non_null(strstr(graph.stages[0].pieces[0].text, "\"hash\"(t1.c0)"));
+  assert_int_equal(graph.stages[1].partitions, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(stages_of_a_query_are_no_more_than_needed),
+      cmocka_unit_test(join_side_whose_unmatched_rows_get_out_is_never_whole),
+      cmocka_unit_test(stage_of_one_task_says_why),
+      cmocka_unit_test(source_that_cannot_be_split_is_one_task),
+      cmocka_unit_test(stage_whose_reader_relies_on_order_is_ordered),
+      cmocka_unit_test(partition_is_the_last_column),
+  };
+  return cmocka_run_group_tests(tests, open_case, close_case);
+}
