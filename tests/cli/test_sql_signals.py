@@ -22,13 +22,13 @@ def begin(place, **options):
     return process
 
 
-def wait_for_work(process):
+def wait_for_work(process, work=30):
     """Waits until the process has used processor time for a while: the query runs."""
     def ticks():
         with open(f"/proc/{process.pid}/stat") as file:
             return sum(int(field) for field in file.read().rsplit(")", 1)[1].split()[11:13])
     start = ticks()
-    while ticks() - start < 30:
+    while ticks() - start < work:
         check(process.poll() is None, "the query ended by itself")
 
 
@@ -79,6 +79,35 @@ def interrupt_in_a_fill(place):
     check(not os.path.exists(place.work), "the work directory is left")
 
 
+def interrupt_at_any_moment(place):
+    """After more and more processor time: planning, filling, reading back."""
+    script = ("CACHE TABLE a AS SELECT range AS n, md5(range::VARCHAR) AS h FROM range(300000);" +
+              "CACHE LAZY TABLE b AS SELECT h, n FROM a ORDER BY h; SELECT max(h) AS m FROM b; REFRESH TABLE b;" +
+              "SELECT min(h) AS m FROM b; SELECT 1 AS a; SELECT count(*) AS n FROM a JOIN b USING (n);" * 50)
+    for moment in range(16):
+        process = place.start("--format", "csv", "-c", "SELECT 'up' AS a", "-c", script)
+        same([process.stdout.readline(), process.stdout.readline()], ["a\n", "up\n"])
+        wait_for_work(process, 3 * moment)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE_S)
+        same((process.returncode, err), (130, "cancelled\n"), f"moment {moment}")
+        check(not os.path.exists(place.work), f"moment {moment}: the work directory is left")
+
+
+def killed_process_is_cleaned_up_after(place):
+    for moment in (0, 20, 60):
+        process = begin(place)
+        process.stdin.write("CACHE TABLE slow AS SELECT range AS n, md5(range::VARCHAR) AS h FROM range(50000000);\n")
+        process.stdin.flush()
+        wait_for_work(process, moment)
+        process.kill()
+        process.communicate(timeout=DEADLINE_S)
+        check(place.left(), "nothing was there to be cleaned")
+        done = place.sql("--format", "csv", "-c", "CACHE TABLE held AS SELECT 1 AS a", "-c", "FROM held")
+        same((done.status, done.out, done.err), (0, "a\n1\n", ""))
+        check(not os.path.exists(place.work) or not os.listdir(place.work), "files of the killed process are left")
+
+
 def interrupt_while_printing(place):
     process = place.start("-c", "SELECT range AS n FROM range(5000000)")
     process.stdout.readline()  # it prints now, and blocks as soon as the pipe is full
@@ -109,5 +138,6 @@ def head_in_a_shell_pipeline(place):
 
 
 main([interrupt_in_a_query, terminate_in_a_query, hangup_in_a_query, interrupt_that_is_ignored_stays_ignored,
-      interrupt_while_waiting_for_input, interrupt_in_a_fill,
+      interrupt_while_waiting_for_input, interrupt_in_a_fill, interrupt_at_any_moment,
+      killed_process_is_cleaned_up_after,
       interrupt_while_printing, closed_pipe_ends_quietly, head_in_a_shell_pipeline])

@@ -21,7 +21,7 @@ static char *repeated(const char *head, const char *part, size_t n, const char *
   for (size_t i = 0; i < n; i++) {
     memcpy(text + head_length + i * length, part, length);
   }
-  strcpy(text + head_length + n * length, tail);
+  memcpy(text + head_length + n * length, tail, strlen(tail) + 1);
   return text;
 }
 
@@ -126,9 +126,9 @@ static void wide_rows_are_held(void **state) {
   enum { WIDTH = 3000 };
   api_case *c = *state;
   char *sql = malloc(32 * WIDTH);
-  size_t at = (size_t)sprintf(sql, "SELECT ");
+  size_t at = 0;
   for (int i = 0; i < WIDTH; i++) {
-    at += (size_t)sprintf(sql + at, "%s%d AS c%d", i == 0 ? "" : ", ", i, i);
+    at += (size_t)snprintf(sql + at, 32, "%s%d AS c%d", i == 0 ? "SELECT " : ", ", i, i);
   }
   works(c, sql, 1);
 }
