@@ -125,21 +125,27 @@ static char *over_scans(const cut_case *c, const char *sql, bool is_recursive) {
   return text;
 }
 
-void cut_case_cut(cut_case *c, const char *sql, const cut_options *options, arena *a, cut_graph *graph,
-                  tree_refusal *refusal) {
+const tree_node *cut_case_tree(cut_case *c, const char *sql, arena *a) {
   const char *json = NULL, *why = NULL;
   const tree_node *root = NULL;
+  tree_refusal refusal;
   hf_error error = {0};
   char *text = over_scans(c, sql, strncasecmp(sql, "WITH RECURSIVE", 14) == 0);
   if (engine_plan_json(c->planner, text, a, &json, &why, &error) != HF_OK || json == NULL) {
     fail_msg("%s: no plan: %s", sql, error.message == NULL ? why : error.message);
   }
   free(text);
-  assert_int_equal(plan_tree_read(json, strlen(json), a, &root, refusal, &error), HF_OK);
+  assert_int_equal(plan_tree_read(json, strlen(json), a, &root, &refusal, &error), HF_OK);
   if (root == NULL) {
-    fail_msg("%s: not read: %s %s", sql, refusal->node, refusal->reason);
+    fail_msg("%s: not read: %s %s", sql, refusal.node, refusal.reason);
   }
-  if (stage_cut(root, options, a, graph, refusal, &error) != HF_OK) {
+  return root;
+}
+
+void cut_case_cut(cut_case *c, const char *sql, const cut_options *options, arena *a, cut_graph *graph,
+                  tree_refusal *refusal) {
+  hf_error error = {0};
+  if (stage_cut(cut_case_tree(c, sql, a), options, a, graph, refusal, &error) != HF_OK) {
     fail_msg("%s: %s", sql, error.message);
   }
 }

@@ -26,6 +26,8 @@ typedef struct cut_case {
 void cut_case_open(cut_case *c, oracle *o);
 /* Closes all but the oracle. */
 void cut_case_close(cut_case *c);
+/* Plans; fails the test when there is no plan. Memory of `a`. */
+const tree_node *cut_case_tree(cut_case *c, const char *sql, arena *a);
 /* Plans and cuts; fails the test when there is no plan. Memory of `a`. */
 void cut_case_cut(cut_case *c, const char *sql, const cut_options *options, arena *a, cut_graph *graph,
                   tree_refusal *refusal);

@@ -2,6 +2,8 @@
 /* Which stages a query becomes: what needs no exchange gets none, what must be whole is, and why one task is one. */
 #include "support/cut_case.h"
 
+#include "base/mem.h"
+
 #include <stdarg.h>
 #include <setjmp.h>
 
@@ -166,6 +168,35 @@ static void partition_is_the_last_column(void **state) {
   assert_int_equal(graph.stages[1].partitions, 1);
 }
 
+static void cut_under_any_failed_allocation_says_out_of_memory(void **state) {
+  cut_case *c = *state;
+  const cut_options options = {.tasks = 4, .sources = c->sources, .n_sources = c->n_tables};
+  const tree_node *root = cut_case_tree(
+      c,
+      "WITH c AS MATERIALIZED (SELECT k, v, avg(v) AS a, stddev(id) AS s, first(id) AS f FROM t GROUP BY "
+      "ROLLUP (k, v)) SELECT x.k, rank() OVER (PARTITION BY x.k ORDER BY x.a), (SELECT max(w) FROM u WHERE "
+      "u.k = x.k AND u.w > x.v) FROM c x LEFT JOIN c y ON x.k = y.k WHERE x.k NOT IN (SELECT k FROM u) "
+      "UNION ALL SELECT DISTINCT k, w, w FROM u ORDER BY 1 LIMIT 9",
+      c->a);
+  bool is_cut = false;
+  uint64_t n = 0;
+  while (!is_cut) {
+    arena *own = arena_new();
+    cut_graph graph;
+    tree_refusal refusal;
+    hf_error error = {0};
+    mem_fail_after(++n);
+    hf_status status = stage_cut(root, &options, own, &graph, &refusal, &error);
+    mem_fail_after(0);
+    is_cut = status == HF_OK;
+    assert_true(is_cut || status == HF_E_OUT_OF_MEMORY);
+    assert_true(!is_cut || (graph.n_stages > 5 && refusal.code == TREE_REFUSED_NONE));
+    hf_error_reset(&error);
+    arena_free(own);
+  }
+  assert_true(n > 10);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stages_of_a_query_are_no_more_than_needed),
@@ -174,6 +205,7 @@ int main(void) {
       cmocka_unit_test(source_that_cannot_be_split_is_one_task),
       cmocka_unit_test(stage_whose_reader_relies_on_order_is_ordered),
       cmocka_unit_test(partition_is_the_last_column),
+      cmocka_unit_test(cut_under_any_failed_allocation_says_out_of_memory),
   };
   return cmocka_run_group_tests(tests, open_case, close_case);
 }
