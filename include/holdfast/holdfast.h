@@ -241,7 +241,7 @@ hf_status hf_df_schema(hf_df *df, struct ArrowSchema *out, hf_error *error);
 
 /* Makes a token that cancels the action it is given to. Free it after that action has returned. */
 hf_cancel *hf_cancel_new(void);
-/* Cancels, from any thread or a signal handler; the action returns HF_E_CANCELLED. */
+/* Cancels, from any thread or a signal handler; the action returns HF_E_CANCELLED. Accepts NULL. */
 void hf_cancel_signal(hf_cancel *cancel);
 void hf_cancel_free(hf_cancel *cancel);
 

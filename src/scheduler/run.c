@@ -42,7 +42,9 @@ hf_cancel *hf_cancel_new(void) {
 }
 
 void hf_cancel_signal(hf_cancel *cancel) {
-  atomic_store(&cancel->signalled, true);
+  if (cancel != NULL) { /* hf_cancel_new had no memory */
+    atomic_store(&cancel->signalled, true);
+  }
 }
 
 void hf_cancel_free(hf_cancel *cancel) {

@@ -23,6 +23,8 @@ static void free_functions_accept_null(void **state) {
   hf_df_free(NULL);
   hf_session_close(NULL);
   hf_error_reset(NULL);
+  hf_cancel_signal(NULL);
+  hf_cancel_free(NULL);
 }
 
 static void open_without_an_out_is_refused(void **state) {
