@@ -13,7 +13,7 @@
 hf_status cut_put(cutter *c, const tree_node *node, const cut_part *parts, size_t n_parts,
                   const tree_node **out) {
   const tree_node **children = NULL;
-  HF_TRY(cut_array(c, n_parts, sizeof *children, &children));
+  HF_TRY(cut_pointers(c, n_parts, &children));
   for (size_t i = 0; i < n_parts; i++) {
     children[i] = parts[i].node;
   }
@@ -54,7 +54,7 @@ static hf_status copy_whole(cutter *c, const tree_node *node, bool ordered, cons
   if (node->n_children == 0) {
     return cut_scan_leaf(c, node, ordered, out);
   }
-  HF_TRY(cut_array(c, node->n_children, sizeof *children, &children));
+  HF_TRY(cut_pointers(c, node->n_children, &children));
   for (size_t i = 0; i < node->n_children; i++) {
     HF_TRY(copy_whole(c, node->children[i], ordered, &children[i]));
   }

@@ -96,7 +96,7 @@ typedef struct two_steps {
 
 static hf_status list_partials(two_steps *s) {
   const tree_node *node = s->node;
-  HF_TRY(cut_array(s->c, MOST_PARTIALS * node->n_expressions, sizeof *s->partials, &s->partials));
+  HF_TRY(cut_pointers(s->c, MOST_PARTIALS * node->n_expressions, &s->partials));
   HF_TRY(cut_array(s->c, node->n_expressions, sizeof *s->first, &s->first));
   for (size_t i = 0; i < node->n_expressions; i++) {
     const tree_expression *e = node->expressions[i];
@@ -113,7 +113,7 @@ static hf_status put_partial(two_steps *s, cut_part *part) {
   tree_aggregate *g = NULL;
   tree_group_set *all = NULL;
   size_t *every = NULL, n_groups = s->g->n_groups, n = 0;
-  HF_TRY(cut_array(s->c, n_groups + s->n_partials + 1, sizeof *types, &types));
+  HF_TRY(cut_pointers(s->c, n_groups + s->n_partials + 1, &types));
   HF_TRY(cut_array(s->c, 1, sizeof *g, &g));
   HF_TRY(cut_array(s->c, 1, sizeof *all, &all));
   HF_TRY(cut_array(s->c, n_groups, sizeof *every, &every));
@@ -143,7 +143,7 @@ static hf_status put_partial(two_steps *s, cut_part *part) {
 static hf_status keys_of_partial(two_steps *s, cut_keys *out) {
   const tree_expression **keys = NULL;
   size_t n = s->g->n_groups;
-  HF_TRY(cut_array(s->c, n + 1, sizeof *keys, &keys));
+  HF_TRY(cut_pointers(s->c, n + 1, &keys));
   for (size_t i = 0; i < n; i++) {
     keys[i] = cut_ref(s->c, i, s->g->groups[i]->type);
   }
@@ -163,8 +163,8 @@ static hf_status put_means(two_steps *s, const cut_keys *keys, cut_part *part) {
   if (!s->has_moments) {
     return HF_OK;
   }
-  HF_TRY(cut_array(s->c, n, sizeof *means, &means));
-  HF_TRY(cut_array(s->c, at + n, sizeof *types, &types));
+  HF_TRY(cut_pointers(s->c, n, &means));
+  HF_TRY(cut_pointers(s->c, at + n, &types));
   for (size_t i = 0; i < at; i++) {
     types[i] = below->types[i];
   }
@@ -189,8 +189,8 @@ static hf_status put_final(two_steps *s, const cut_keys *keys, size_t n_partial,
   const data_type **types = NULL;
   tree_aggregate *g = NULL;
   size_t n = s->node->n_expressions, n_means = 0;
-  HF_TRY(cut_array(s->c, n, sizeof *finals, &finals));
-  HF_TRY(cut_array(s->c, keys->n + n, sizeof *types, &types));
+  HF_TRY(cut_pointers(s->c, n, &finals));
+  HF_TRY(cut_pointers(s->c, keys->n + n, &types));
   HF_TRY(cut_array(s->c, 1, sizeof *g, &g));
   *g = (tree_aggregate){.n_groups = keys->n, .groups = keys->keys};
   for (size_t i = 0; i < keys->n; i++) {
@@ -235,7 +235,7 @@ static hf_status put_grouping(two_steps *s, cut_part *part) {
   const tree_node *below = part->node;
   const tree_expression **columns = NULL;
   size_t n_groups = s->g->n_groups, n = 0;
-  HF_TRY(cut_array(s->c, s->node->n_columns, sizeof *columns, &columns));
+  HF_TRY(cut_pointers(s->c, s->node->n_columns, &columns));
   for (size_t i = 0; i < below->n_columns; i++) {
     if (i != n_groups) {
       columns[n++] = cut_ref(s->c, i, below->types[i]);

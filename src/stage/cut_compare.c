@@ -2,6 +2,7 @@
 /* Questions about expressions and subtrees: equality, volatility, reliance on order. */
 #include "stage/cut_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- equality */
@@ -9,7 +10,7 @@
 static bool is_same_value(const tree_value *a, const tree_value *b) {
   bool is_text = a->text != NULL && b->text != NULL;
   bool is_same = data_type_equal(a->type, b->type) && a->is_null == b->is_null && a->lower == b->lower &&
-                 a->upper == b->upper && memcmp(&a->number, &b->number, sizeof a->number) == 0 &&
+                 a->upper == b->upper && a->number == b->number && signbit(a->number) == signbit(b->number) &&
                  (a->text == NULL) == (b->text == NULL) && a->length == b->length && a->months == b->months &&
                  a->days == b->days && a->micros == b->micros && a->n_children == b->n_children;
   if (!is_same || (is_text && memcmp(a->text, b->text, a->length) != 0)) {

@@ -29,7 +29,7 @@ static hf_status make_ref(cutter *c, uint64_t number, const tree_node *like, con
 static hf_status make_cte(cutter *c, uint64_t number, const tree_node *definition, const tree_node *body,
                           const tree_node **out) {
   const tree_node **children = NULL;
-  HF_TRY(cut_array(c, 2, sizeof *children, &children));
+  HF_TRY(cut_pointers(c, 2, &children));
   children[0] = definition;
   children[1] = body;
   return cut_make_node(c,
@@ -47,8 +47,8 @@ static hf_status make_keys(cutter *c, const tree_join *j, const tree_node *rows,
   const tree_node **child = NULL;
   const data_type **types = NULL;
   tree_aggregate *g = NULL;
-  HF_TRY(cut_array(c, 1, sizeof *child, &child));
-  HF_TRY(cut_array(c, j->n_keys, sizeof *types, &types));
+  HF_TRY(cut_pointers(c, 1, &child));
+  HF_TRY(cut_pointers(c, j->n_keys, &types));
   HF_TRY(cut_array(c, 1, sizeof *g, &g));
   for (size_t i = 0; i < j->n_keys; i++) {
     types[i] = j->keys[i]->type;
@@ -78,7 +78,7 @@ static hf_status rewrite_join(undelim u, const tree_node *node, const tree_node 
   HF_TRY(make_ref(c, rows_number, definition, &rows));
   HF_TRY(make_ref(c, rows_number, definition, &again));
   HF_TRY(make_keys(c, node->join, again, &keys));
-  HF_TRY(cut_array(c, 2, sizeof *children, &children));
+  HF_TRY(cut_pointers(c, 2, &children));
   children[side] = rows;
   children[1 - side] = other;
   tree_node join = *node;
@@ -98,7 +98,7 @@ static hf_status rewrite(undelim u, const tree_node *node, const tree_node **out
     return rewrite_join(u, node, out);
   }
   const tree_node **children = NULL;
-  HF_TRY(cut_array(u.c, node->n_children, sizeof *children, &children));
+  HF_TRY(cut_pointers(u.c, node->n_children, &children));
   for (size_t i = 0; i < node->n_children; i++) {
     HF_TRY(rewrite(u, node->children[i], &children[i]));
   }

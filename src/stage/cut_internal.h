@@ -125,6 +125,8 @@ const cut_cte *cut_cte_find(const cutter *c, uint64_t number);
 extern const data_type cut_bigint, cut_hugeint, cut_ubigint, cut_uinteger, cut_integer, cut_double,
     cut_boolean, cut_varchar;
 hf_status cut_array(cutter *c, size_t n, size_t bytes, void *out);
+/* The same of pointers. */
+hf_status cut_pointers(cutter *c, size_t n, void *out);
 hf_status cut_make_node(cutter *c, const tree_node *like, const tree_node **out);
 const tree_expression *cut_make(cutter *c, const tree_expression *like);
 const tree_expression *cut_ref(cutter *c, size_t at, const data_type *type);

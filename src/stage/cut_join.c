@@ -57,8 +57,8 @@ static hf_status list_keys(joining *x) {
   const tree_join *j = x->node->join;
   const tree_expression **keys[2] = {NULL, NULL};
   size_t n = 0, most = j == NULL ? 0 : j->n_conditions;
-  HF_TRY(cut_array(x->c, most, sizeof *keys[LEFT], &keys[LEFT]));
-  HF_TRY(cut_array(x->c, most, sizeof *keys[RIGHT], &keys[RIGHT]));
+  HF_TRY(cut_pointers(x->c, most, &keys[LEFT]));
+  HF_TRY(cut_pointers(x->c, most, &keys[RIGHT]));
   for (size_t i = 0; j != NULL && !needs_all(j) && i < j->n_conditions; i++) {
     if (separates(j, i)) {
       keys[LEFT][n] = j->conditions[i].left;
@@ -80,8 +80,8 @@ static hf_status take_keys_of(joining *x, int side, bool *taken) {
   if (part->is_one || part->n_keys == 0) {
     return HF_OK;
   }
-  HF_TRY(cut_array(x->c, part->n_keys, sizeof *keys[LEFT], &keys[LEFT]));
-  HF_TRY(cut_array(x->c, part->n_keys, sizeof *keys[RIGHT], &keys[RIGHT]));
+  HF_TRY(cut_pointers(x->c, part->n_keys, &keys[LEFT]));
+  HF_TRY(cut_pointers(x->c, part->n_keys, &keys[RIGHT]));
   for (size_t k = 0; k < part->n_keys; k++) {
     size_t i = 0;
     while (i < x->keys[side].n &&

@@ -27,6 +27,10 @@ hf_status cut_array(cutter *c, size_t n, size_t bytes, void *out) {
   return HF_OK;
 }
 
+hf_status cut_pointers(cutter *c, size_t n, void *out) {
+  return cut_array(c, n, sizeof(void *), out);
+}
+
 hf_status cut_make_node(cutter *c, const tree_node *like, const tree_node **out) {
   tree_node *made = NULL;
   HF_TRY(cut_array(c, 1, sizeof *made, &made));
@@ -67,7 +71,7 @@ const tree_expression *cut_make(cutter *c, const tree_expression *like) {
 static const tree_expression *make_over(cutter *c, const tree_expression *like, const tree_expression *first,
                                         const tree_expression *second) {
   size_t n = (first != NULL) + (size_t)(second != NULL);
-  const tree_expression **children = take(c, 2, sizeof *children);
+  const tree_expression **children = take(c, 2, sizeof(void *));
   tree_expression made = *like;
   if (children != NULL) {
     children[0] = first;
@@ -118,7 +122,7 @@ const tree_expression *cut_compare(cutter *c, tree_comparison comparison, const 
 }
 
 const tree_expression *cut_case(cutter *c, const tree_expression *when, const tree_expression *then) {
-  const tree_expression **children = take(c, 3, sizeof *children);
+  const tree_expression **children = take(c, 3, sizeof(void *));
   tree_value *null = take(c, 1, sizeof *null);
   if (children == NULL || null == NULL) {
     return then;
@@ -134,7 +138,7 @@ const tree_expression *cut_case(cutter *c, const tree_expression *when, const tr
 
 hf_status cut_refs(cutter *c, const tree_node *node, const tree_expression ***out, size_t n_more) {
   const tree_expression **refs = NULL;
-  HF_TRY(cut_array(c, node->n_columns + n_more, sizeof *refs, &refs));
+  HF_TRY(cut_pointers(c, node->n_columns + n_more, &refs));
   for (size_t i = 0; i < node->n_columns; i++) {
     refs[i] = cut_ref(c, i, node->types[i]);
   }

@@ -135,7 +135,7 @@ static const tree_expression *unscaled(cutter *c, const tree_expression *sum) {
   static const tree_value none = {.type = &cut_varchar, .text = "", .length = 0};
   const tree_expression **children = NULL;
   tree_call *call = arena_alloc(c->a, sizeof *call);
-  if (call == NULL || cut_array(c, 3, sizeof *children, &children) != HF_OK) {
+  if (call == NULL || cut_pointers(c, 3, &children) != HF_OK) {
     c->is_out_of_memory = true;
     return sum;
   }

@@ -59,7 +59,7 @@ static bool has_partition(const tree_window *window, const tree_expression *key)
 static hf_status common_keys(cutter *c, const tree_node *node, cut_keys *out) {
   const tree_window *first = node->expressions[0]->window;
   const tree_expression **keys = NULL;
-  HF_TRY(cut_array(c, first->n_partitions, sizeof *keys, &keys));
+  HF_TRY(cut_pointers(c, first->n_partitions, &keys));
   *out = (cut_keys){0, keys};
   for (size_t k = 0; k < first->n_partitions; k++) {
     bool is_common = !cut_is_volatile(first->partitions[k]);

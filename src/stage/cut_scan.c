@@ -58,7 +58,8 @@ hf_status cut_constant_rows(cutter *c, const tree_node *node, cut_part *out) {
   }
   size_t width = node->n_columns == 0 ? 1 : node->n_columns;
   *out = (cut_part){.node = node, .is_one = true, .why = "", .what = "constant rows"};
-  out->rows = node->kind == TREE_VALUES ? (double)(node->n_expressions / width) : node->kind == TREE_DUMMY;
+  out->rows =
+      node->kind == TREE_VALUES ? (double)node->n_expressions / (double)width : node->kind == TREE_DUMMY;
   out->bytes = out->rows * (double)width * BYTES_OF_A_CELL;
   return HF_OK;
 }

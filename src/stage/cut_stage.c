@@ -37,14 +37,14 @@ static hf_status add_partition(cutter *c, const tree_node *node, const cut_keys 
   const data_type **types = NULL;
   size_t n = node->n_columns;
   HF_TRY(cut_refs(c, node, &columns, 1));
-  HF_TRY(cut_array(c, n + 1, sizeof *types, &types));
+  HF_TRY(cut_pointers(c, n + 1, &types));
   for (size_t i = 0; i < n; i++) {
     types[i] = node->types[i];
   }
   columns[n] = partition_of(c, keys);
   types[n] = &cut_uinteger;
   const tree_node **child = NULL;
-  HF_TRY(cut_array(c, 1, sizeof *child, &child));
+  HF_TRY(cut_pointers(c, 1, &child));
   *child = node;
   return cut_make_node(c,
                        &(tree_node){.kind = TREE_PROJECTION,
@@ -62,9 +62,9 @@ static hf_status add_column(cutter *c, const tree_node *node, const tree_node **
   const tree_expression **one = NULL;
   const data_type **types = NULL;
   const tree_node **child = NULL;
-  HF_TRY(cut_array(c, 1, sizeof *one, &one));
-  HF_TRY(cut_array(c, 1, sizeof *types, &types));
-  HF_TRY(cut_array(c, 1, sizeof *child, &child));
+  HF_TRY(cut_pointers(c, 1, &one));
+  HF_TRY(cut_pointers(c, 1, &types));
+  HF_TRY(cut_pointers(c, 1, &child));
   *one = cut_number(c, 1, &cut_integer);
   *types = &cut_integer;
   *child = node;

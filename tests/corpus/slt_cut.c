@@ -71,7 +71,7 @@ static bool reads_rowid(const tree_scan *scan) {
 
 static const tree_node *replace(sources *s, const tree_node *node) {
   tree_node *copy = arena_alloc(s->a, sizeof *copy);
-  const tree_node **children = arena_array(s->a, node->n_children + 1, sizeof *children);
+  const tree_node **children = arena_array(s->a, node->n_children + 1, sizeof(void *));
   must(copy != NULL && children != NULL);
   *copy = *node;
   for (size_t i = 0; i < node->n_children; i++) {

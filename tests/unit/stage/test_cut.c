@@ -19,19 +19,19 @@ enum { TASKS = 3 };
 
 static const char *const data[] = {
     /* 60 rows, NULLs in keys and values, negative keys */
-    "CREATE TABLE t AS SELECT i::INTEGER AS id, CASE WHEN i % 7 = 0 THEN NULL ELSE (i % 5 - 2)::INTEGER END AS k, "
-    "CASE WHEN i % 11 = 0 THEN NULL ELSE (i * 37 % 41)::BIGINT END AS v, 's' || (i % 4) AS s, "
-    "(i * 13 % 29 - 7)::DECIMAL(9,2) / 4 AS d, (i / 3.0)::DOUBLE AS x, DATE '2020-01-01' + (i % 9)::INTEGER AS day, "
-    "[i, i + 1] AS l FROM range(60) r(i)",
+    ("CREATE TABLE t AS SELECT i::INTEGER AS id, CASE WHEN i % 7 = 0 THEN NULL ELSE (i % 5 - 2)::INTEGER END AS k, "
+     "CASE WHEN i % 11 = 0 THEN NULL ELSE (i * 37 % 41)::BIGINT END AS v, 's' || (i % 4) AS s, "
+     "(i * 13 % 29 - 7)::DECIMAL(9,2) / 4 AS d, (i / 3.0)::DOUBLE AS x, DATE '2020-01-01' + (i % 9)::INTEGER AS day, "
+     "[i, i + 1] AS l FROM range(60) r(i)"),
     /* the same keys as BIGINT, DECIMAL of another scale and DOUBLE; some twice, some of neither side */
-    "CREATE TABLE u AS SELECT CASE WHEN i % 6 = 0 THEN NULL ELSE (i % 8 - 4)::BIGINT END AS k, "
-    "(i % 8 - 4)::DECIMAL(18,4) AS d, (i % 8 - 4)::FLOAT AS f, (i * 3)::INTEGER AS w, 's' || (i % 5) AS s "
-    "FROM range(23) r(i)",
+    ("CREATE TABLE u AS SELECT CASE WHEN i % 6 = 0 THEN NULL ELSE (i % 8 - 4)::BIGINT END AS k, "
+     "(i % 8 - 4)::DECIMAL(18,4) AS d, (i % 8 - 4)::FLOAT AS f, (i * 3)::INTEGER AS w, 's' || (i % 5) AS s "
+     "FROM range(23) r(i)"),
     "CREATE TABLE one AS SELECT (k * 1)::INTEGER AS k, 'r' || k AS name FROM range(-2, 3) r(k)",
     "CREATE TABLE none AS SELECT * FROM t WHERE false",
     "CREATE TABLE single AS SELECT 42::INTEGER AS a, NULL::INTEGER AS b",
-    "CREATE TABLE big AS SELECT (i % 3)::INTEGER AS g, 9223372036854775807::BIGINT - i AS n, "
-    "1e6 + (i % 2) AS y, (i * 1.01)::DECIMAL(15,2) AS m FROM range(100) r(i)",
+    ("CREATE TABLE big AS SELECT (i % 3)::INTEGER AS g, 9223372036854775807::BIGINT - i AS n, "
+     "1e6 + (i % 2) AS y, (i * 1.01)::DECIMAL(15,2) AS m FROM range(100) r(i)"),
 };
 
 typedef struct query {
