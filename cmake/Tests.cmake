@@ -20,9 +20,13 @@ set(HF_TEST_ENVIRONMENT
   "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/lsan.supp:print_suppressions=0"
   "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/tsan.supp:halt_on_error=1:second_deadlock_stack=1")
 
+set(HF_TEST_SECONDS 120)
+if(HOLDFAST_SANITIZE)
+  set(HF_TEST_SECONDS 600) # sanitizers slow our code down several times
+endif()
 function(hf_register name label)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 120 ENVIRONMENT "${HF_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${HF_TEST_SECONDS} ENVIRONMENT "${HF_TEST_ENVIRONMENT}")
 endfunction()
 
 # hf_c_test(SOURCE LABEL LIBRARY...): builds tests/a/b/test_c.c as <build>/tests/a/b/test_c

@@ -45,7 +45,19 @@ static void stages_of_parquet_give_user_names_and_order(void **state) {
   assert_string_equal(profile.fallback, "");
   hf_df_free(df);
   api_expect(c, text(c, "SELECT x FROM '@/p.parquet' LIMIT 2 OFFSET 7000"), "7000\n7001\n");
+}
+
+/* DuckDB itself does not keep the order of rows below first and last when it has two threads. */
+static void stages_of_one_thread_keep_the_order_of_the_file(void **state) {
+  api_case *c = *state;
+  write_parquet(c);
+  api_run(c, "SET tasks = 3");
   api_expect(c, text(c, "SELECT first(x), last(x) FROM '@/p.parquet'"), "0|9999\n");
+  api_expect(c,
+             text(c, "SELECT (md5(string_agg(x, ' ')) = md5((SELECT string_agg(i, ' ') "
+                     "FROM range(10000) t(i))))::INTEGER FROM '@/p.parquet'"),
+             "1\n");
+  api_expect(c, text(c, "SELECT list(x)[5001] FROM '@/p.parquet'"), "5000\n");
 }
 
 static void stages_of_four_csv_files_on_one_slot(void **state) {
@@ -114,6 +126,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(stages_of_parquet_give_user_names_and_order, api_case_open,
                                       api_case_close),
+      cmocka_unit_test_setup_teardown(stages_of_one_thread_keep_the_order_of_the_file,
+                                      api_case_open_one_thread, api_case_close),
       cmocka_unit_test_setup_teardown(stages_of_four_csv_files_on_one_slot, api_case_open, api_case_close),
       cmocka_unit_test_setup_teardown(stages_fill_a_hold_that_other_stages_read, api_case_open,
                                       api_case_close),

@@ -56,19 +56,27 @@ const char *api_file(api_case *c, const char *name, const char *contents) {
 
 /* -------------------------------------------------------------- open, close */
 
-int api_case_open(void **state) {
+static int open_case(void **state, const char *threads) {
   api_case *c = calloc(1, sizeof *c);
   assert_non_null(c);
   snprintf(c->dir, sizeof c->dir, "/tmp/hf-api-XXXXXX");
   assert_non_null(mkdtemp(c->dir));
   snprintf(c->work_dir, sizeof c->work_dir, "%s/work", c->dir);
-  const hf_setting settings[] = {{"work_dir", c->work_dir}, {"threads", "2"}, {"memory", "512MiB"}};
+  const hf_setting settings[] = {{"work_dir", c->work_dir}, {"threads", threads}, {"memory", "512MiB"}};
   hf_status status = hf_session_open("local", settings, 3, &c->session, &c->error);
   if (status != HF_OK) {
     fail_msg("open: %s", c->error.message);
   }
   *state = c;
   return 0;
+}
+
+int api_case_open(void **state) {
+  return open_case(state, "2");
+}
+
+int api_case_open_one_thread(void **state) {
+  return open_case(state, "1");
 }
 
 int api_case_close(void **state) {

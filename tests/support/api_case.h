@@ -19,6 +19,8 @@ typedef struct api_case {
 /* Setup and teardown of cmocka: *state is an api_case. The teardown closes the session and checks that its work
  * directory is gone, then removes the temporary directory. */
 int api_case_open(void **state);
+/* With one thread: where rows have no order of their own, DuckDB keeps that of the file only then. */
+int api_case_open_one_thread(void **state);
 int api_case_close(void **state);
 
 /* Makes a DataFrame; released by hf_df_free. */
