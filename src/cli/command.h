@@ -7,6 +7,7 @@
 #ifndef HF_CLI_COMMAND_H
 #define HF_CLI_COMMAND_H
 
+#include "base/buf.h"
 #include "base/error.h"
 
 /* Exit statuses. A signal ends the command with 128 + its number. */
@@ -43,6 +44,10 @@ typedef int (*option_fn)(void *context, const option_row *row, const char *value
  * nearest name, missing value, stray argument). Sets *helped when --help was met: help was printed, nothing is to be done.
  */
 int options_read(const command *c, int argc, char **argv, option_fn take, void *context, bool *helped);
+/* Says on standard error what is wrong with a value, and what to do; returns EXIT_USAGE. */
+int options_usage(const command *c, const char *message, const char *value, const char *hint);
+/* Adds the directory of an --allow-path to the list of them. Returns EXIT_OK, or EXIT_USAGE after a message. */
+int options_add_path(const command *c, buf *paths, const char *value);
 /* Prints the command's help to standard output. */
 void options_help(const command *c);
 /* Returns the candidate nearest to `word`, or NULL when none is near. `name_at` gives NULL behind the last. */

@@ -38,6 +38,21 @@ static int usage(const command *c, const char *message, const char *subject) {
   return EXIT_USAGE;
 }
 
+int options_usage(const command *c, const char *message, const char *value, const char *hint) {
+  usage(c, message, value);
+  fprintf(stderr, "  hint: %s\n", hint);
+  return EXIT_USAGE;
+}
+
+int options_add_path(const command *c, buf *paths, const char *value) {
+  if (value[0] == '\0' || strchr(value, ':') != NULL) {
+    return options_usage(c, "--allow-path cannot take ", value, "name one directory, without ':'");
+  }
+  buf_text(paths, paths->length > 0 ? ":" : "");
+  buf_text(paths, value);
+  return EXIT_OK;
+}
+
 static int unknown_option(const command *c, const char *argument) {
   usage(c, "unknown option ", argument);
   const char *name = argument[0] == '-' && argument[1] == '-' ? argument + 2 : argument + 1;

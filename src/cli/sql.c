@@ -69,8 +69,7 @@ typedef struct sql_options {
 } sql_options;
 
 static int usage(const char *message, const char *value, const char *hint) {
-  fprintf(stderr, "holdfast sql: %s%s\n  hint: %s\n", message, value, hint);
-  return EXIT_USAGE;
+  return options_usage(&command_sql, message, value, hint);
 }
 
 static void add_setting(sql_options *o, const char *key, const char *value) {
@@ -95,15 +94,6 @@ static int take_format(sql_options *o, const char *value) {
   return EXIT_OK;
 }
 
-static int take_allow_path(sql_options *o, const char *value) {
-  if (value[0] == '\0' || strchr(value, ':') != NULL) {
-    return usage("--allow-path cannot take ", value, "name one directory, without ':'");
-  }
-  buf_text(&o->allow_path, o->allow_path.length > 0 ? ":" : "");
-  buf_text(&o->allow_path, value);
-  return EXIT_OK;
-}
-
 static int take_option(void *context, const option_row *row, const char *value) {
   sql_options *o = context;
   switch (row->id) {
@@ -114,7 +104,7 @@ static int take_option(void *context, const option_row *row, const char *value) 
     case OPTION_FORMAT:
       return take_format(o, value);
     case OPTION_ALLOW_PATH:
-      return take_allow_path(o, value);
+      return options_add_path(&command_sql, &o->allow_path, value);
     case OPTION_SET:
       return take_set(o, value);
     case OPTION_NO_PROGRESS:

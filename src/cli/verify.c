@@ -70,8 +70,7 @@ typedef struct verify_options {
 /* ------------------------------------------------------------------- options */
 
 static int usage(const char *message, const char *value, const char *hint) {
-  fprintf(stderr, "holdfast verify: %s%s\n  hint: %s\n", message, value, hint);
-  return EXIT_USAGE;
+  return options_usage(&command_verify, message, value, hint);
 }
 
 static void add_setting(verify_options *o, const char *key, const char *value) {
@@ -94,15 +93,6 @@ static int take_sf(verify_options *o, const char *value) {
              : usage("--sf cannot take ", value, "give a scale factor such as 0.01, 0.1 or 1");
 }
 
-static int take_allow_path(verify_options *o, const char *value) {
-  if (value[0] == '\0' || strchr(value, ':') != NULL) {
-    return usage("--allow-path cannot take ", value, "name one directory, without ':'");
-  }
-  buf_text(&o->allow_path, o->allow_path.length > 0 ? ":" : "");
-  buf_text(&o->allow_path, value);
-  return EXIT_OK;
-}
-
 static int take_option(void *context, const option_row *row, const char *value) {
   verify_options *o = context;
   switch (row->id) {
@@ -121,7 +111,7 @@ static int take_option(void *context, const option_row *row, const char *value) 
       o->keep = value;
       return EXIT_OK;
     case OPTION_ALLOW_PATH:
-      return take_allow_path(o, value);
+      return options_add_path(&command_verify, &o->allow_path, value);
     case OPTION_TASKS:
       o->has_tasks = true;
       add_setting(o, row->setting, value);

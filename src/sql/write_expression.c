@@ -75,28 +75,11 @@ static hf_status write_comparison(writer *w, const write_scope *scope, const tre
   return HF_OK;
 }
 
-/* Functions that give another value each time they are called. */
-static bool is_volatile(const char *name) {
-  static const char *const names[] = {"random", "uuid",    "gen_random_uuid", "uuidv4",
-                                      "uuidv7", "nextval", "setseed"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(names[i], name) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 hf_status write_check_repeatable(writer *w, const tree_expression *e) {
-  if (e->kind == EXPRESSION_FUNCTION && is_volatile(e->call->name)) {
-    return write_refuse(w, TREE_REFUSED_SHAPE, "BOUND_FUNCTION", "%.100s would be called twice",
-                        e->call->name);
-  }
-  for (size_t i = 0; i < e->n_children; i++) {
-    HF_TRY(write_check_repeatable(w, e->children[i]));
-  }
-  return e->kind == EXPRESSION_FUNCTION && e->call->body != NULL ? write_check_repeatable(w, e->call->body)
-                                                                 : HF_OK;
+  const char *name = tree_volatile_call(e);
+  return name == NULL
+             ? HF_OK
+             : write_refuse(w, TREE_REFUSED_SHAPE, "BOUND_FUNCTION", "%.100s would be called twice", name);
 }
 
 static hf_status write_between(writer *w, const write_scope *scope, const tree_expression *e) {

@@ -66,29 +66,8 @@ bool cut_same(const tree_expression *a, const tree_expression *b) {
 
 /* -------------------------------------------------------------- volatility */
 
-static bool is_volatile_name(const char *name) {
-  static const char *const names[] = {"random", "uuid",    "gen_random_uuid", "uuidv4",
-                                      "uuidv7", "nextval", "setseed"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(names[i], name) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 bool cut_is_volatile(const tree_expression *e) {
-  bool has_call = e->kind == EXPRESSION_FUNCTION && e->call != NULL;
-  if (has_call &&
-      (is_volatile_name(e->call->name) || (e->call->body != NULL && cut_is_volatile(e->call->body)))) {
-    return true;
-  }
-  for (size_t i = 0; i < e->n_children; i++) {
-    if (cut_is_volatile(e->children[i])) {
-      return true;
-    }
-  }
-  return false;
+  return tree_volatile_call(e) != NULL;
 }
 
 /* ------------------------------------------------------------------- order */

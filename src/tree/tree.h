@@ -278,6 +278,10 @@ const char *tree_join_type_name(tree_join_type type);
 /* Returns the operator in SQL, such as "<="; static. */
 const char *tree_comparison_sql(tree_comparison comparison);
 
+/* Returns the function in the expression that gives another value each time it is called (random and its like), or
+ * NULL. Borrowed from the expression. */
+const char *tree_volatile_call(const tree_expression *e);
+
 /*
  * Reads the answer of json_serialize_plan (skip_null true, skip_empty false) into a tree. When *refusal is set on
  * return, *out is NULL; both are the arena's. Errors: OUT_OF_MEMORY only.
