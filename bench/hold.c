@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
   size_t runs = (size_t)strtoul(argv[2], NULL, 10);
   rival r;
   rival_open(&r, (unsigned)strtoul(argv[3], NULL, 10));
-  hf_session *s = ours_open(argv[3], NULL);
+  hf_session *s = ours_open(argv[3], NULL, NULL);
   char parquet[512];
   snprintf(parquet, sizeof parquet, "read_parquet('%s/lineitem.parquet')", argv[1]);
   measure_fill(&r, s, parquet, runs);

@@ -70,11 +70,12 @@ char *rival_text(rival *r, const char *sql) {
   return text;
 }
 
-hf_session *ours_open(const char *threads, const char *work_dir) {
-  hf_setting settings[] = {{"threads", threads}, {"work_dir", work_dir}};
+hf_session *ours_open(const char *threads, const char *slots, const char *work_dir) {
+  hf_setting settings[] = {
+      {"threads", threads}, {"slots", slots == NULL ? "1" : slots}, {"work_dir", work_dir}};
   hf_session *session = NULL;
   hf_error error = {0};
-  if (hf_session_open("local", settings, work_dir == NULL ? 1 : 2, &session, &error) != HF_OK) {
+  if (hf_session_open("local", settings, work_dir == NULL ? 2 : 3, &session, &error) != HF_OK) {
     bench_fail("cannot open Holdfast", error.message);
   }
   return session;

@@ -20,8 +20,8 @@ double rival_run(rival *r, const char *sql, uint64_t *rows);
 /* The first column of the first row as text; released with duckdb_free. */
 char *rival_text(rival *r, const char *sql);
 
-/* Opens a Holdfast session with these threads and, when not NULL, this work directory. */
-hf_session *ours_open(const char *threads, const char *work_dir);
+/* Opens a Holdfast session with these threads; slots NULL: one; work_dir NULL: the default. */
+hf_session *ours_open(const char *threads, const char *slots, const char *work_dir);
 /* Runs a query and reads its stream to the end, or a command; returns milliseconds. Outputs may be NULL. */
 double ours_run(hf_session *s, const char *sql, uint64_t *rows, hf_profile *profile);
 
