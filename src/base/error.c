@@ -112,9 +112,7 @@ hf_status error_set_errno(hf_error *error, int error_number, hf_status absent, c
   va_end(args);
   set_text(error, code, message);
   char text[128];
-  if (strerror_r(error_number, text, sizeof text) != NULL) {
-    error_cause(error, strerror_r(error_number, text, sizeof text));
-  }
+  error_cause(error, strerror_r(error_number, text, sizeof text)); /* GNU's: never NULL */
   return code;
 }
 
