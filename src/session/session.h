@@ -7,6 +7,7 @@
 #define HF_SESSION_SESSION_H
 
 #include "base/config.h"
+#include "plan/build.h"
 #include "plan/relation.h"
 #include "sql/statement.h"
 #include "scheduler/scheduler.h"
@@ -54,6 +55,9 @@ typedef struct session_files {
 hf_status session_read(session *s, const session_files *files, relation **out, hf_error *error);
 /* Takes the stream. */
 hf_status session_from_stream(session *s, struct ArrowArrayStream *stream, relation **out, hf_error *error);
+
+/* A step over relations of this session; see relation_build. Runs nothing. */
+hf_status session_build(session *s, const build_step *step, relation **out, hf_error *error);
 
 hf_status session_create_view(session *s, const relation *r, const char *name, bool replace, hf_error *error);
 hf_status session_schema(session *s, const relation *r, struct ArrowSchema *out, hf_error *error);
