@@ -6,7 +6,7 @@
 #ifndef HF_SCHEDULER_SCHEDULER_INTERNAL_H
 #define HF_SCHEDULER_SCHEDULER_INTERNAL_H
 
-#include "scheduler/machine.h"
+#include "job/machine.h"
 #include "scheduler/scheduler.h"
 
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every cell of the task's table, and which failures are tried again. */
-#include "scheduler/machine.h"
+#include "job/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

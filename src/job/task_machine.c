@@ -9,7 +9,7 @@
  * Attempts are numbered; reports of another attempt than the current one are dropped before they come here.
  * Thread: the scheduler's.
  */
-#include "scheduler/machine.h"
+#include "job/machine.h"
 
 #include "base/log.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every cell of the stage's table. */
-#include "scheduler/machine.h"
+#include "job/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

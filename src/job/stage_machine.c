@@ -9,7 +9,7 @@
  * A job that plans again gets new ones, since ids never change after launch.
  * Thread: the scheduler's.
  */
-#include "scheduler/machine.h"
+#include "job/machine.h"
 
 #include "base/log.h"
 

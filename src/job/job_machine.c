@@ -13,7 +13,7 @@
  *
  * What a job has in each state, and what the actions do: job.c. Thread: the scheduler's.
  */
-#include "scheduler/machine.h"
+#include "job/machine.h"
 
 #include "base/log.h"
 

@@ -5,8 +5,8 @@
  * I/O, reads no clock, and returns the action that the caller performs.
  * Thread: the scheduler's.
  */
-#ifndef HF_SCHEDULER_MACHINE_H
-#define HF_SCHEDULER_MACHINE_H
+#ifndef HF_JOB_MACHINE_H
+#define HF_JOB_MACHINE_H
 
 #include "base/id.h"
 
