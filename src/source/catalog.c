@@ -232,7 +232,29 @@ static hf_status resolve_in_turn(source_catalog *c, const source_request *reques
   return status;
 }
 
-hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error) {
+/* Copies what the listing saw, in `a`. */
+static hf_status versions_copy(const listing *from, arena *a, source_version **out, size_t *n_out,
+                               hf_error *error) {
+  size_t n = from->n_files + from->n_others;
+  source_version *versions = arena_array(a, n, sizeof *versions);
+  bool is_complete = versions != NULL;
+  for (size_t i = 0; is_complete && i < n; i++) {
+    if (i < from->n_files) {
+      versions[i] = (source_version){from->files[i].path, from->files[i].bytes, from->files[i].mtime_ns};
+    } else {
+      versions[i] = from->others[i - from->n_files];
+    }
+    versions[i].path = arena_strdup(a, versions[i].path);
+    is_complete = versions[i].path != NULL;
+  }
+  *out = versions;
+  *n_out = n;
+  return is_complete ? HF_OK : error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the versions of a source");
+}
+
+hf_status source_resolve_versions(source_catalog *c, const source_request *request, arena *to,
+                                  source_version **versions, size_t *n_versions, source **out,
+                                  hf_error *error) {
   for (size_t i = 0; i < request->n_options; i++) {
     HF_TRY(source_option_check(request->format, request->options[i].name, error));
   }
@@ -243,6 +265,9 @@ hf_status source_resolve(source_catalog *c, const source_request *request, sourc
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a source");
   }
   hf_status status = listing_make(&c->options, request, a, &files, error);
+  if (status == HF_OK && to != NULL) {
+    status = versions_copy(&files, to, versions, n_versions, error);
+  }
   if (status != HF_OK) {
     arena_free(a);
     return status;
@@ -250,4 +275,8 @@ hf_status source_resolve(source_catalog *c, const source_request *request, sourc
   HF_TRY(resolve_in_turn(c, request, &files, a, &found, error));
   *out = found;
   return HF_OK;
+}
+
+hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error) {
+  return source_resolve_versions(c, request, NULL, NULL, NULL, out, error);
 }

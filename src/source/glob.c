@@ -149,6 +149,7 @@ typedef struct expansion {
   size_t n_parts;
   arena *arena;
   path_list *out;
+  glob_dir **dirs;  /* or NULL */
   waiting *waiting; /* directories that are not opened yet; memory: mem_* */
   size_t n_waiting, capacity;
   hf_error *error;
@@ -201,7 +202,24 @@ static hf_status take_entry(expansion *x, waiting dir, const char *name) {
   return is_last ? path_list_add(x->out, path, x->error) : HF_OK;
 }
 
+/* Notes a directory with its time before names are looked for in it. */
+static hf_status note_directory(expansion *x, const char *path) {
+  struct stat facts;
+  const char *shown = path[0] == '\0' ? "." : path;
+  if (x->dirs == NULL || stat(shown, &facts) != 0) {
+    return HF_OK;
+  }
+  glob_dir *dir = arena_alloc(x->arena, sizeof *dir);
+  if (dir == NULL) {
+    return error_set(x->error, HF_E_OUT_OF_MEMORY, "no memory for the directories of a pattern");
+  }
+  *dir = (glob_dir){*x->dirs, shown, (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec};
+  *x->dirs = dir;
+  return HF_OK;
+}
+
 static hf_status match_directory(expansion *x, waiting dir) {
+  HF_TRY(note_directory(x, dir.path));
   DIR *open = opendir(dir.path[0] == '\0' ? "." : dir.path);
   if (open == NULL) {
     return HF_OK;
@@ -224,6 +242,7 @@ static hf_status expand_next(expansion *x) {
     if (dir.part + 1 < x->n_parts) {
       return push(x, path, dir.part + 1);
     }
+    HF_TRY(note_directory(x, dir.path));
     return path != NULL && stat(path, &entry) != 0 ? HF_OK : path_list_add(x->out, path, x->error);
   }
   if (strcmp(part, "**") == 0 && dir.part + 1 < x->n_parts) {
@@ -256,12 +275,12 @@ static hf_status split_pattern(expansion *x, const char *pattern) {
   return HF_OK;
 }
 
-hf_status glob_expand(const char *pattern, arena *a, path_list *out, hf_error *error) {
+hf_status glob_expand(const char *pattern, arena *a, path_list *out, glob_dir **dirs, hf_error *error) {
   expansion *x = arena_alloc(a, sizeof *x);
   if (x == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a pattern");
   }
-  *x = (expansion){.arena = a, .out = out, .error = error};
+  *x = (expansion){.arena = a, .out = out, .dirs = dirs, .error = error};
   size_t before = out->count;
   HF_TRY(split_pattern(x, pattern));
   hf_status status = x->n_parts == 0 ? HF_OK : push(x, *pattern == '/' ? "/" : "", 0);

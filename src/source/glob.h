@@ -24,11 +24,19 @@ bool glob_is_pattern(const char *path);
 bool glob_matches(const char *pattern, const char *name);
 /* The directory in front of the first part with a mark; "." when there is none. NULL for lack of memory. */
 const char *glob_fixed_part(const char *pattern, arena *a);
+/* A directory in which a pattern looked for names: a name that comes or goes changes its time. */
+typedef struct glob_dir {
+  struct glob_dir *next;
+  const char *path;
+  int64_t mtime_ns; /* before it was read */
+} glob_dir;
+
 /*
- * Appends the files that match, in order of their paths' bytes. Directories that cannot be opened count as empty.
+ * Appends the files that match, in order of their paths' bytes, and the directories that it looked into (in the arena;
+ * NULL: not wanted). Directories that cannot be opened count as empty.
  * Errors: INVALID_ARGUMENT (** twice), LIMIT, OUT_OF_MEMORY.
  */
-hf_status glob_expand(const char *pattern, arena *a, path_list *out, hf_error *error);
+hf_status glob_expand(const char *pattern, arena *a, path_list *out, glob_dir **dirs, hf_error *error);
 /* The name as a pattern that matches only itself. NULL for lack of memory. */
 const char *glob_escape(const char *path, arena *a);
 

@@ -32,6 +32,7 @@ typedef struct lister {
   arena *arena;
   path_list written;  /* expanded, not resolved */
   path_list resolved; /* as many */
+  glob_dir *dirs;     /* that patterns looked into */
   hf_error *error;
 } lister;
 
@@ -64,20 +65,12 @@ static hf_status expand_scheme(const lister *l, const char *path, const char **o
 
 /* ---------------------------------------------------------------- policy */
 
-static bool is_below(const char *path, const char *directory) {
-  size_t length = strlen(directory);
-  while (length > 0 && directory[length - 1] == '/') {
-    length--;
-  }
-  return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 static bool is_allowed(const source_catalog_options *options, const char *resolved) {
-  if (options->refused_dir != NULL && is_below(resolved, options->refused_dir)) {
+  if (options->refused_dir != NULL && source_path_is_below(resolved, options->refused_dir)) {
     return false;
   }
   for (size_t i = 0; i < options->n_allowed_dirs; i++) {
-    if (is_below(resolved, options->allowed_dirs[i])) {
+    if (source_path_is_below(resolved, options->allowed_dirs[i])) {
       return true;
     }
   }
@@ -221,7 +214,7 @@ static hf_status check_pattern(const lister *l, const char *pattern, const char 
 static hf_status add_pattern(lister *l, const char *pattern, const char *written) {
   path_list found = {0};
   HF_TRY(check_pattern(l, pattern, written));
-  hf_status status = glob_expand(pattern, l->arena, &found, l->error);
+  hf_status status = glob_expand(pattern, l->arena, &found, &l->dirs, l->error);
   if (status == HF_OK && found.count == 0) {
     /* DuckDB's last resort: a file whose name looks like a pattern. */
     struct stat entry;
@@ -278,6 +271,31 @@ static hf_status read_facts(const lister *l, size_t i, source_file *out) {
   return HF_OK;
 }
 
+/* What else must stay for the list to stay: the directories of patterns, and links where they led to. */
+static hf_status add_others(const lister *l, listing *out) {
+  size_t n_dirs = 0;
+  for (const glob_dir *dir = l->dirs; dir != NULL; dir = dir->next) {
+    n_dirs++;
+  }
+  source_version *others = arena_array(l->arena, n_dirs + out->n_files, sizeof *others);
+  if (others == NULL) {
+    return out_of_memory(l);
+  }
+  for (const glob_dir *dir = l->dirs; dir != NULL; dir = dir->next) {
+    bool exists = false;
+    HF_TRY(resolve(l, dir->path, &others[out->n_others].path, &exists));
+    others[out->n_others++].mtime_ns = dir->mtime_ns;
+  }
+  for (size_t i = 0; i < out->n_files; i++) {
+    const source_file *file = &out->files[i];
+    if (out->written[i][0] == '/' && strcmp(out->written[i], file->path) != 0) {
+      others[out->n_others++] = (source_version){out->written[i], file->bytes, file->mtime_ns};
+    }
+  }
+  out->others = others;
+  return HF_OK;
+}
+
 static hf_status finish(const lister *l, listing *out) {
   size_t n = l->resolved.count;
   listing result = {.n_files = n};
@@ -293,7 +311,7 @@ static hf_status finish(const lister *l, listing *out) {
   }
   result.written = written;
   *out = result;
-  return HF_OK;
+  return add_others(l, out);
 }
 
 hf_status listing_make(const source_catalog_options *options, const source_request *request, arena *a,

@@ -15,6 +15,8 @@ typedef struct listing {
   const char *const
       *written; /* the same files as the request or its patterns name them: hive keys come from here */
   uint64_t bytes;
+  size_t n_others;
+  const source_version *others; /* directories that patterns looked into, and links that led to the files */
 } listing;
 
 /*

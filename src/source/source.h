@@ -43,6 +43,18 @@ typedef struct source_file {
   uint64_t inode;
 } source_file;
 
+/* A file or directory as it was when a source was listed. */
+typedef struct source_version {
+  const char *path; /* absolute */
+  uint64_t bytes;   /* 0 of a directory */
+  int64_t mtime_ns;
+} source_version;
+
+/* Tells whether it is still so. Cost: one stat. */
+bool source_version_holds(const source_version *version);
+/* Tells whether the path is the directory (or file) or lies below it. */
+bool source_path_is_below(const char *path, const char *directory);
+
 typedef struct source source; /* reference counted, immutable */
 
 typedef struct source_catalog source_catalog;
@@ -64,6 +76,13 @@ void source_catalog_free(source_catalog *c);
  * Errors: FILE_NOT_FOUND, FILE_FORMAT, PATH_REFUSED, OUT_OF_MEMORY. Cost: one stat a file, plus discovery once.
  */
 hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error);
+/*
+ * The same; *versions (in `a`) tells what must be as it was for the answer to be the same: its files, the directories
+ * that patterns looked into, links. They were looked at before anything was read.
+ */
+hf_status source_resolve_versions(source_catalog *c, const source_request *request, arena *a,
+                                  source_version **versions, size_t *n_versions, source **out,
+                                  hf_error *error);
 
 source *source_retain(source *s);
 void source_release(source *s);
