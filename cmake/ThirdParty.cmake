@@ -9,7 +9,7 @@ if(NOT EXISTS ${HF_THIRD_PARTY}/duckdb/lib/libduckdb.so OR NOT EXISTS ${HF_THIRD
 endif()
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(HF_DEBIAN REQUIRED IMPORTED_TARGET json-c libprotobuf-c libxxhash liblz4 libzstd)
+pkg_check_modules(HF_DEBIAN REQUIRED IMPORTED_TARGET json-c libprotobuf-c libxxhash liblz4 libzstd sqlite3)
 pkg_check_modules(HF_EDIT REQUIRED IMPORTED_TARGET libedit)
 find_program(PROTOC_C protoc-c REQUIRED)
 

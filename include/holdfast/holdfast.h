@@ -116,7 +116,8 @@ enum {
   HF_E_VERSION = -31,
   HF_E_WORK_DIR = -32,
   HF_E_PROTOCOL = -33,
-  HF_E_INTERNAL = -34
+  HF_E_INTERNAL = -34,
+  HF_E_STATE_DIR = -35
 };
 
 /* Who can do something about an error, and whether trying again can help. */
