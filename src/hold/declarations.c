@@ -8,16 +8,26 @@
 
 #include "hold/registry_internal.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* What a hold by content is found by; compared as bytes. */
+typedef struct content_key {
+  uuid session;
+  char fingerprint[33];
+} content_key;
 
 typedef struct declared_row {
   declaration row;
   arena *memory;
-  UT_hash_handle hh; /* by row.key.text; iteration is in the order of adding */
+  content_key content;
+  UT_hash_handle hh;         /* by row.key.text; iteration is in the order of adding */
+  UT_hash_handle by_content; /* by content; tbl NULL: not listed there */
 } declared_row;
 
 struct declarations {
   declared_row *rows;
+  declared_row *contents; /* of those by content that are not released; one for a content */
 };
 
 declarations *declarations_new(void) {
@@ -36,6 +46,7 @@ void declarations_free(declarations *d) {
     return;
   }
   declared_row *row = NULL, *next = NULL;
+  HASH_CLEAR(by_content, d->contents);
   HASH_ITER(hh, d->rows, row, next) {
     HASH_DEL(d->rows, row);
     row_free(row);
@@ -51,24 +62,59 @@ static declared_row *row_find(const declarations *d, const uuid *key) {
 
 static hf_status row_copy(const declaration *from, declared_row **out, hf_error *error) {
   declared_row *row = mem_zalloc(1, sizeof *row);
-  if (row == NULL) {
+  if (row == NULL || (row->memory = arena_new()) == NULL) {
+    row_free(row);
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a declaration");
   }
-  row->row = *from;
-  row->memory = arena_new();
-  hf_status status = HF_OK;
-  if (row->memory == NULL ||
-      (from->name != NULL && (row->row.name = arena_strdup(row->memory, from->name)) == NULL)) {
-    status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a declaration");
-  } else {
-    status = schema_copy(&from->columns, row->memory, &row->row.columns, error);
-  }
+  hf_status status = declaration_copy(from, row->memory, &row->row, error);
   if (status != HF_OK) {
     row_free(row);
     return status;
   }
   *out = row;
   return HF_OK;
+}
+
+/* A uuid is compared by its text; what lies behind it may be anything. */
+static content_key content_of(const uuid *session, const char *fingerprint) {
+  content_key key = {0};
+  snprintf(key.session.text, sizeof key.session.text, "%s", session->text);
+  snprintf(key.fingerprint, sizeof key.fingerprint, "%s", fingerprint);
+  return key;
+}
+
+static declared_row *content_find(const declarations *d, const content_key *key) {
+  declared_row *row = NULL;
+  HASH_FIND(by_content, d->contents, key, sizeof *key, row);
+  return row;
+}
+
+static void content_unlist(declarations *d, declared_row *row) {
+  if (row->by_content.tbl != NULL) {
+    HASH_DELETE(by_content, d->contents, row);
+    row->by_content.tbl = NULL;
+  }
+}
+
+static bool is_same_plan(const declaration *row, const uint8_t *canonical, size_t canonical_bytes) {
+  return canonical == NULL || row->canonical == NULL ||
+         (row->canonical_bytes == canonical_bytes && memcmp(row->canonical, canonical, canonical_bytes) == 0);
+}
+
+/* Another plan with the same fingerprint is never found: held by nothing, it is computed. */
+static bool content_list(declarations *d, declared_row *row) {
+  row->content = content_of(&row->row.session, row->row.fingerprint);
+  if (!row->row.by_content || row->row.released || content_find(d, &row->content) != NULL) {
+    return true;
+  }
+  HASH_ADD(by_content, d->contents, content, sizeof row->content, row);
+  return row->by_content.tbl != NULL;
+}
+
+static void row_remove(declarations *d, declared_row *row) {
+  content_unlist(d, row);
+  HASH_DEL(d->rows, row);
+  row_free(row);
 }
 
 hf_status declarations_add(declarations *d, const declaration *row, hf_error *error) {
@@ -82,6 +128,10 @@ hf_status declarations_add(declarations *d, const declaration *row, hf_error *er
     row_free(copy);
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a declaration");
   }
+  if (!content_list(d, copy)) {
+    row_remove(d, copy);
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a declaration");
+  }
   return HF_OK;
 }
 
@@ -90,12 +140,30 @@ const declaration *declarations_find(const declarations *d, const uuid *key) {
   return row == NULL ? NULL : &row->row;
 }
 
+const declaration *declarations_find_by_fingerprint(const declarations *d, const uuid *session,
+                                                    const char *fingerprint, const uint8_t *canonical,
+                                                    size_t canonical_bytes) {
+  content_key key = content_of(session, fingerprint);
+  const declared_row *row = content_find(d, &key);
+  return row != NULL && is_same_plan(&row->row, canonical, canonical_bytes) ? &row->row : NULL;
+}
+
 bool declarations_release(declarations *d, const uuid *key) {
   declared_row *row = row_find(d, key);
   if (row == NULL) {
     return false;
   }
   row->row.released = true;
+  content_unlist(d, row);
+  return true;
+}
+
+bool declarations_remove(declarations *d, const uuid *key) {
+  declared_row *row = row_find(d, key);
+  if (row == NULL) {
+    return false;
+  }
+  row_remove(d, row);
   return true;
 }
 
@@ -103,8 +171,7 @@ void declarations_remove_session(declarations *d, const uuid *session) {
   declared_row *row = NULL, *next = NULL;
   HASH_ITER(hh, d->rows, row, next) {
     if (uuid_equal(&row->row.session, session)) {
-      HASH_DEL(d->rows, row);
-      row_free(row);
+      row_remove(d, row);
     }
   }
 }

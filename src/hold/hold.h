@@ -7,21 +7,9 @@
 #ifndef HF_HOLD_HOLD_H
 #define HF_HOLD_HOLD_H
 
-#include "arrow/type.h"
-#include "base/id.h"
+#include "hold/entry.h"
 
 /* ------------------------------------------------------------ declarations */
-
-typedef struct declaration {
-  uuid key; /* cache id */
-  uuid session;
-  char fingerprint[33];
-  char level[32];
-  const char *name; /* CACHE TABLE's name, or NULL */
-  bool released;
-  schema columns;       /* fixed at the declaration */
-  uint64_t declared_us; /* wall time */
-} declaration;
 
 typedef struct declarations declarations;
 
@@ -31,8 +19,15 @@ void declarations_free(declarations *d);
 hf_status declarations_add(declarations *d, const declaration *row, hf_error *error);
 /* Borrowed until the row changes; NULL: never declared. */
 const declaration *declarations_find(const declarations *d, const uuid *key);
+/* Finds what the session persisted by content and has not released: the same fingerprint, confirmed by comparing the
+ * canonical plans (NULL: not compared). Borrowed; NULL: none. */
+const declaration *declarations_find_by_fingerprint(const declarations *d, const uuid *session,
+                                                    const char *fingerprint, const uint8_t *canonical,
+                                                    size_t canonical_bytes);
 /* Sets released; false when there is no such key. A released key never fills again. */
 bool declarations_release(declarations *d, const uuid *key);
+/* Forgets one; false when there is no such key. */
+bool declarations_remove(declarations *d, const uuid *key);
 /* Forgets all of a session. */
 void declarations_remove_session(declarations *d, const uuid *session);
 /* Calls `each` for every row of the session (NULL: all), in the order they were made; stops when it returns false. */
@@ -41,38 +36,6 @@ void declarations_each(const declarations *d, const uuid *session,
 
 /* ---------------------------------------------------------------- registry */
 
-typedef enum entry_state { ENTRY_ABSENT, ENTRY_PENDING, ENTRY_MATERIALISED, ENTRY_UNAVAILABLE } entry_state;
-
-/* Where one attempt's blocks lie. */
-typedef struct entry_location {
-  job_id job;
-  stage_id stage;
-  task_id task;
-  attempt_id attempt;
-  char executor[40];
-} entry_location;
-
-/* What a finished fill made. */
-typedef struct entry_output {
-  schema columns;
-  uint64_t rows, bytes;
-  bool ordered, indeterminate;
-  const entry_location *locations;
-  size_t n_locations;
-  uint64_t cost_us; /* time to compute */
-} entry_output;
-
-/* A look at an entry; borrowed until the next operation. */
-typedef struct entry_view {
-  entry_state state;
-  uuid key, session;
-  job_id job;          /* PENDING: the claimer; MATERIALISED: who made it */
-  uint64_t generation; /* of this or, while absent, the last materialisation; 0: none yet */
-  entry_output output; /* MATERIALISED, UNAVAILABLE */
-  uint64_t hits, last_read_us;
-  const char *last_drop; /* why it was last dropped; "" */
-} entry_view;
-
 typedef struct registry registry;
 
 typedef enum begin_result {
@@ -80,7 +43,7 @@ typedef enum begin_result {
   BEGIN_WAITING,      /* another job computes it; `waiter` is listed */
   BEGIN_MATERIALISED, /* there: take a lease and read */
   BEGIN_RELEASED,     /* compute inline, never fill again */
-  BEGIN_UNAVAILABLE,  /* on an executor that is away: compute inline, without a claim */
+  BEGIN_UNAVAILABLE,  /* on an executor that is away: compute inline, without a claim; lineage cut: fail */
   BEGIN_FAILED        /* error is set: HELD_FOREIGN, OUT_OF_MEMORY */
 } begin_result;
 typedef enum complete_result {
@@ -149,24 +112,43 @@ void registry_leave(registry *r, const uuid *key, job_id waiter, registry_action
 /* Removes the entry, Pending ones too (its job is cancelled, its waiters look again); `why` is kept for the listing
  * (static text). False: there was none. */
 bool registry_invalidate(registry *r, const uuid *key, const char *why, registry_actions *actions);
-/* An executor is live: new, or back with its inventory. Its entries serve again. Errors: OUT_OF_MEMORY. */
+/* An executor is live: new, or back with all it had. Its entries serve again. Errors: OUT_OF_MEMORY. */
 hf_status registry_executor_back(registry *r, const char *executor, hf_error *error);
+/* One stage of one job: what pins are made of. */
+typedef struct pinned_stage {
+  job_id job;
+  stage_id stage;
+} pinned_stage;
+/* As executor_back, with what it still has: entries with a location there whose stage lacks are dropped first. What it
+ * has and registry_is_pinned denies, the caller deletes. Errors: OUT_OF_MEMORY. */
+hf_status registry_inventory(registry *r, const char *executor, const pinned_stage *stages, size_t n_stages,
+                             registry_actions *actions, hf_error *error);
 /* An executor is away: its entries are Unavailable until it is back or invalidated. */
 void registry_executor_lost(registry *r, const char *executor);
-/* An executor stays away: its entries are dropped. */
+/* An executor stays away (the grace is over): its entries are dropped, but for those whose lineage is cut. */
 void registry_invalidate_executor(registry *r, const char *executor, registry_actions *actions);
 /* Forgets all entries of the session; as invalidate for each. */
 void registry_remove_session(registry *r, const uuid *session, registry_actions *actions);
 /* Counts a read that began. */
 void registry_touch(registry *r, const uuid *key, uint64_t now_us);
-/* Tells whether cleanup must spare this stage of this job. Cost: O(entries). */
+/* Tells whether cleanup must spare this stage of this job. */
 bool registry_is_pinned(const registry *r, job_id job, stage_id stage);
+/* Calls `each` for every entry of the session (NULL: all), absent ones too, in no order; stops when it returns false.
+ * It must not change the registry. */
+void registry_each(const registry *r, const uuid *session,
+                   bool (*each)(void *context, const entry_view *view), void *context);
+/* Puts an entry of the journal in place: Unavailable until its executors are live. Errors: OUT_OF_MEMORY, NAME_EXISTS
+ * (the key has an entry). */
+hf_status registry_restore(registry *r, const entry_view *entry, hf_error *error);
+/* Fills *out with what registry_complete would put in place: borrows *output. False: not the claim of `job`. */
+bool registry_record(const registry *r, const uuid *key, job_id job, const entry_output *output,
+                     entry_view *out);
 /* A running job lists the (key, generation) it reads: files of a dropped entry go when no lease lists them. The entry must
  * be there. Errors: OUT_OF_MEMORY, INTERNAL (it is not there). */
 hf_status registry_lease_add(registry *r, const uuid *key, job_id reader, hf_error *error);
 /* Drops all leases of the job; UNPIN actions for dropped entries that nobody lists any more. */
 void registry_lease_drop(registry *r, job_id reader, registry_actions *actions);
-/* Asserts the invariants R1 to R8 of registry.c. Cost: O(entries × waiters). */
+/* Asserts the invariants R1 to R9 of registry.c. Cost: O(entries × waiters). */
 void registry_check(const registry *r);
 
 #endif

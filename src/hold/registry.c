@@ -14,6 +14,7 @@
  * R6 an entry is unavailable exactly when one of its executors is not live
  * R7 unpin nodes are with the data until they were dropped and the last lease has gone
  * R8 generations of a key count up by one and are never used again while the key is known
+ * R9 the table of pins holds the stages of all data, dropped and leased ones too, and of each claim that named its own
  */
 #include "hold/registry_internal.h"
 
@@ -29,7 +30,7 @@ registry *registry_new(const declarations *d) {
   return r;
 }
 
-static void nodes_free(registry_action **list) {
+void registry_nodes_free(registry_action **list) {
   while (*list != NULL) {
     registry_action *node = *list;
     *list = node->next;
@@ -37,18 +38,19 @@ static void nodes_free(registry_action **list) {
   }
 }
 
-void materialisation_free(materialisation *m) {
-  if (m != NULL) {
-    nodes_free(&m->unpins);
-    arena_free(m->memory);
-    mem_free(m);
+static void claim_clear(registry *r, registry_entry *entry) {
+  entry->job = (job_id){0};
+  if (entry->claimed.stage.value != 0) {
+    pins_remove(&r->pins, &entry->claimed);
+    entry->claimed = (pin){0};
   }
+  registry_nodes_free(&entry->cancel);
 }
 
-static void entry_free(registry_entry *entry) {
-  nodes_free(&entry->waiters);
-  nodes_free(&entry->cancel);
-  materialisation_free(entry->held);
+static void entry_free(registry *r, registry_entry *entry) {
+  claim_clear(r, entry);
+  registry_nodes_free(&entry->waiters);
+  materialisation_free(r, entry->held);
   mem_free(entry);
 }
 
@@ -59,16 +61,14 @@ void registry_free(registry *r) {
   registry_entry *entry = NULL, *next_entry = NULL;
   HASH_ITER(hh, r->entries, entry, next_entry) {
     HASH_DEL(r->entries, entry);
-    entry_free(entry);
+    entry_free(r, entry);
   }
   materialisation *m = NULL, *next_m = NULL;
   DL_FOREACH_SAFE(r->dropped, m, next_m) {
-    materialisation_free(m);
+    materialisation_free(r, m);
   }
-  lease *l = NULL, *next_l = NULL;
-  LL_FOREACH_SAFE(r->leases, l, next_l) {
-    mem_free(l);
-  }
+  leases_free(r);
+  pins_reset(&r->pins);
   live_executor *x = NULL, *next_x = NULL;
   LL_FOREACH_SAFE(r->live, x, next_x) {
     mem_free(x);
@@ -89,7 +89,7 @@ registry_action *registry_actions_take(registry_actions *actions) {
 }
 
 void registry_actions_reset(registry_actions *actions) {
-  nodes_free(&actions->first);
+  registry_nodes_free(&actions->first);
   actions->last = NULL;
 }
 
@@ -99,7 +99,7 @@ registry_entry *registry_find(const registry *r, const uuid *key) {
   return entry;
 }
 
-static registry_entry *entry_add(registry *r, const uuid *key, const uuid *session) {
+registry_entry *registry_entry_add(registry *r, const uuid *key, const uuid *session) {
   registry_entry *entry = mem_zalloc(1, sizeof *entry);
   if (entry == NULL) {
     return NULL;
@@ -115,30 +115,9 @@ static registry_entry *entry_add(registry *r, const uuid *key, const uuid *sessi
   return entry;
 }
 
-entry_state registry_lookup(const registry *r, const uuid *key, entry_view *out) {
-  memset(out, 0, sizeof *out);
-  out->key = *key;
-  out->last_drop = "";
-  const registry_entry *entry = registry_find(r, key);
-  if (entry == NULL) {
-    return out->state = ENTRY_ABSENT;
-  }
-  out->state = entry->state;
-  out->session = entry->session;
-  out->job = entry->held != NULL ? entry->held->job : entry->job;
-  out->generation = entry->generation;
-  if (entry->held != NULL) {
-    out->output = entry->held->output;
-  }
-  out->hits = entry->hits;
-  out->last_read_us = entry->last_read_us;
-  out->last_drop = entry->last_drop;
-  return out->state;
-}
-
 /* ------------------------------------------------------------------ claims */
 
-static registry_action *node_new(const registry_entry *entry, job_id job) {
+registry_action *registry_node_new(const registry_entry *entry, job_id job) {
   registry_action *node = mem_zalloc(1, sizeof *node);
   if (node != NULL) {
     node->job = job;
@@ -163,8 +142,8 @@ static hf_status prepare_begin(registry_entry *entry, job_id job, job_id waiter,
   if (!claims && (entry->state != ENTRY_PENDING || waiter_find(entry, waiter) != NULL)) {
     return HF_OK;
   }
-  registry_action *listed = node_new(entry, waiter);
-  registry_action *cancel = claims ? node_new(entry, job) : NULL;
+  registry_action *listed = registry_node_new(entry, waiter);
+  registry_action *cancel = claims ? registry_node_new(entry, job) : NULL;
   if (listed == NULL || (claims && cancel == NULL)) {
     mem_free(listed);
     mem_free(cancel);
@@ -184,7 +163,7 @@ begin_result registry_begin_or_wait(registry *r, const uuid *key, const uuid *se
     return BEGIN_RELEASED;
   }
   registry_entry *entry = registry_find(r, key);
-  if (entry == NULL && (entry = entry_add(r, key, session)) == NULL) {
+  if (entry == NULL && (entry = registry_entry_add(r, key, session)) == NULL) {
     error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
     return BEGIN_FAILED;
   }
@@ -214,76 +193,31 @@ static bool is_claim_of(const registry_entry *entry, job_id job) {
 
 void registry_claim_stage(registry *r, const uuid *key, job_id job, stage_id stage) {
   registry_entry *entry = registry_find(r, key);
-  if (is_claim_of(entry, job)) {
-    entry->stage = stage;
+  if (!is_claim_of(entry, job)) {
+    return;
   }
-}
-
-static void claim_clear(registry_entry *entry) {
-  entry->job = (job_id){0};
-  entry->stage = (stage_id){0};
-  nodes_free(&entry->cancel);
-}
-
-/* Adds a node for each job and stage among the locations. */
-static bool unpins_add(materialisation *m, const registry_entry *entry) {
-  for (size_t i = 0; i < m->output.n_locations; i++) {
-    const entry_location *at = &m->output.locations[i];
-    registry_action *node = m->unpins;
-    while (node != NULL && (node->job.value != at->job.value || node->stage.value != at->stage.value)) {
-      node = node->next;
-    }
-    if (node != NULL) {
-      continue;
-    }
-    node = node_new(entry, at->job);
-    if (node == NULL) {
-      return false;
-    }
-    node->stage = at->stage;
-    LL_APPEND(m->unpins, node);
+  if (entry->claimed.stage.value != 0) {
+    pins_remove(&r->pins, &entry->claimed);
   }
-  return true;
-}
-
-static materialisation *materialisation_new(const registry_entry *entry, job_id job,
-                                            const entry_output *output) {
-  materialisation *m = mem_zalloc(1, sizeof *m);
-  if (m == NULL || (m->memory = arena_new()) == NULL) {
-    mem_free(m);
-    return NULL;
+  entry->claimed = (pin){.job = job, .stage = stage};
+  if (stage.value != 0) {
+    pins_add(&r->pins, &entry->claimed);
   }
-  m->key = entry->key;
-  m->session = entry->session;
-  m->job = job;
-  m->generation = entry->generation + 1;
-  m->output = *output;
-  entry_location *locations = arena_array(m->memory, output->n_locations, sizeof *locations);
-  if (locations == NULL || schema_copy(&output->columns, m->memory, &m->output.columns, NULL) != HF_OK) {
-    materialisation_free(m);
-    return NULL;
-  }
-  memcpy(locations, output->locations, output->n_locations * sizeof *locations);
-  m->output.locations = locations;
-  if (!unpins_add(m, entry)) {
-    materialisation_free(m);
-    return NULL;
-  }
-  return m;
 }
 
 static complete_result complete_claim(registry *r, registry_entry *entry, const entry_output *output,
                                       registry_actions *actions) {
-  materialisation *m = registry_all_live(r, output) ? materialisation_new(entry, entry->job, output) : NULL;
+  materialisation *m = registry_all_live(r, output)
+                           ? materialisation_new(entry, entry->job, entry->generation + 1, output)
+                           : NULL;
   if (m == NULL) {
     registry_step(entry, EVENT_COMPLETE_REFUSED, actions);
     return COMPLETE_REFUSED;
   }
   registry_step(entry, EVENT_COMPLETE, actions);
-  entry->held = m;
-  entry->generation = m->generation;
+  registry_attach(r, entry, m);
   entry->failures = 0;
-  claim_clear(entry);
+  claim_clear(r, entry);
   return COMPLETE_PROMOTED;
 }
 
@@ -328,7 +262,7 @@ void registry_abort(registry *r, const uuid *key, job_id job, hf_error_class err
     return;
   }
   registry_step(entry, abort_event(entry, error_class), actions);
-  claim_clear(entry);
+  claim_clear(r, entry);
 }
 
 void registry_leave(registry *r, const uuid *key, job_id waiter, registry_actions *actions) {
@@ -348,19 +282,19 @@ void registry_leave(registry *r, const uuid *key, job_id waiter, registry_action
   }
   registry_step(entry, EVENT_LEAVE_LAST, actions);
   entry->failures = 0;
-  claim_clear(entry);
+  claim_clear(r, entry);
 }
 
 /* ----------------------------------------------------------------- removal */
 
-static bool entry_remove(registry *r, registry_entry *entry, const char *why, registry_actions *actions) {
+bool registry_remove(registry *r, registry_entry *entry, const char *why, registry_actions *actions) {
   switch (registry_step(entry, EVENT_INVALIDATE, actions)) {
     case EFFECT_DROP:
       registry_detach(r, entry);
       break;
     case EFFECT_REVOKE:
       entry->failures = 0;
-      claim_clear(entry);
+      claim_clear(r, entry);
       break;
     default:
       return false;
@@ -371,17 +305,7 @@ static bool entry_remove(registry *r, registry_entry *entry, const char *why, re
 
 bool registry_invalidate(registry *r, const uuid *key, const char *why, registry_actions *actions) {
   registry_entry *entry = registry_find(r, key);
-  return entry != NULL && entry_remove(r, entry, why, actions);
-}
-
-void registry_invalidate_executor(registry *r, const char *executor, registry_actions *actions) {
-  registry_executor_lost(r, executor);
-  registry_entry *entry = NULL, *next = NULL;
-  HASH_ITER(hh, r->entries, entry, next) {
-    if (entry->held != NULL && registry_is_on(&entry->held->output, executor)) {
-      entry_remove(r, entry, "executor lost", actions);
-    }
-  }
+  return entry != NULL && registry_remove(r, entry, why, actions);
 }
 
 void registry_remove_session(registry *r, const uuid *session, registry_actions *actions) {
@@ -390,16 +314,8 @@ void registry_remove_session(registry *r, const uuid *session, registry_actions 
     if (!uuid_equal(&entry->session, session)) {
       continue;
     }
-    entry_remove(r, entry, "session closed", actions);
+    registry_remove(r, entry, "session closed", actions);
     HASH_DEL(r->entries, entry);
-    entry_free(entry);
-  }
-}
-
-void registry_touch(registry *r, const uuid *key, uint64_t now_us) {
-  registry_entry *entry = registry_find(r, key);
-  if (entry != NULL) {
-    entry->hits++;
-    entry->last_read_us = now_us;
+    entry_free(r, entry);
   }
 }

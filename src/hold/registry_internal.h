@@ -40,7 +40,8 @@
   X(EVENT_LEAVE_OTHER, "leave_other", "a job left that is no waiter (any more)")                          \
   X(EVENT_INVALIDATE, "invalidate", "the entry must go: released, refreshed, lost, or its session ended") \
   X(EVENT_EXECUTOR_LOST, "executor_lost", "an executor with some of its blocks is away")                  \
-  X(EVENT_EXECUTOR_BACK, "executor_back", "all executors with its blocks are live again")
+  X(EVENT_EXECUTOR_BACK, "executor_back", "all executors with its blocks are live again")                 \
+  X(EVENT_RESTORE, "restore", "the journal has it from before a restart")
 
 typedef enum registry_event {
 #define X(event, name, sentence) event,
@@ -69,8 +70,25 @@ typedef enum registry_effect {
   EFFECT_REVOKE,  /* the claim goes; cancels its job, wakes the waiters */
   EFFECT_DROP,    /* the data go; unpins them unless a lease lists them */
   EFFECT_SUSPEND, /* the data are away from now on */
-  EFFECT_RESUME   /* the data are back */
+  EFFECT_RESUME,  /* the data are back */
+  EFFECT_RESTORE  /* the data are known, and away until their executors are live */
 } registry_effect;
+
+/* A stage that cleanup must spare. A node of the pins' table; owned by the claim or the data that pin. */
+typedef struct pin {
+  struct pin *next; /* in its bucket */
+  job_id job;
+  stage_id stage;
+} pin;
+
+enum { PIN_BUCKETS_FIRST = 64 };
+
+/* Pins by (job, stage). Adding never fails: without memory for more buckets the chains grow longer. */
+typedef struct pin_table {
+  size_t n_buckets, n_pins; /* n_buckets is a power of two; 0: the first use makes it PIN_BUCKETS_FIRST */
+  pin **buckets;            /* fixed, or owned */
+  pin *fixed[PIN_BUCKETS_FIRST];
+} pin_table;
 
 /* One generation of data. Owned by its entry or, dropped and still leased, by registry.dropped. */
 typedef struct materialisation {
@@ -80,6 +98,8 @@ typedef struct materialisation {
   job_id job;
   entry_output output;
   registry_action *unpins; /* one node for each (job, stage) of its locations, until they are handed out */
+  pin *pins;               /* one for each as well, in the table */
+  size_t n_pins;
   size_t n_leases;
   bool is_dropped;
   arena *memory;
@@ -89,7 +109,7 @@ typedef struct registry_entry {
   uuid key, session;
   entry_state state; /* written by registry_step alone */
   job_id job;        /* PENDING: the claimer */
-  stage_id stage;    /* PENDING: its sink stage, when it is known */
+  pin claimed;       /* PENDING: its sink stage, in the table when it is known; else stage 0 */
   unsigned failures; /* of claims since the last success */
   registry_action *waiters;
   registry_action *cancel; /* PENDING: the node for the cancellation of `job` */
@@ -102,8 +122,14 @@ typedef struct registry_entry {
 typedef struct lease {
   struct lease *next;
   materialisation *held;
-  job_id reader;
 } lease;
+
+/* The leases of one job. */
+typedef struct lease_reader {
+  job_id reader;
+  lease *leases;
+  UT_hash_handle hh; /* by reader */
+} lease_reader;
 
 typedef struct live_executor {
   struct live_executor *next;
@@ -114,8 +140,9 @@ struct registry {
   const declarations *declared;
   registry_entry *entries;
   materialisation *dropped;
-  lease *leases;
+  lease_reader *readers;
   live_executor *live;
+  pin_table pins;
 };
 
 /* The one writer of `state`: finds the row, traces it, appends its actions. The caller does the rest of the effect. */
@@ -123,12 +150,30 @@ registry_effect registry_step(registry_entry *entry, registry_event event, regis
 const char *registry_state_name(entry_state state);
 const char *registry_event_name(registry_event event);
 
+/* A node about the entry; NULL: no memory. */
+registry_action *registry_node_new(const registry_entry *entry, job_id job);
+void registry_nodes_free(registry_action **list);
 /* Moves all nodes of a list to the actions, as one kind. */
 void registry_actions_move(registry_actions *actions, registry_action_kind kind, registry_action **list);
-/* Takes the data off the entry after EFFECT_DROP: freed, or kept in `dropped` while leases list them. */
 registry_entry *registry_find(const registry *r, const uuid *key);
+/* Takes the data off the entry after EFFECT_DROP: freed, or kept in `dropped` while leases list them. */
 void registry_detach(registry *r, registry_entry *entry);
-void materialisation_free(materialisation *m);
+/* Frees it, and takes its pins out of the table. */
+void materialisation_free(registry *r, materialisation *m);
+/* Copies the output; its unpin nodes and pins are made, the pins not listed. NULL: no memory. */
+materialisation *materialisation_new(const registry_entry *entry, job_id job, uint64_t generation,
+                                     const entry_output *output);
+/* Gives data to an entry that has none: lists their pins. */
+void registry_attach(registry *r, registry_entry *entry, materialisation *m);
+void pins_add(pin_table *table, pin *node);
+void pins_remove(pin_table *table, pin *node);
+bool pins_has(const pin_table *table, job_id job, stage_id stage);
+void pins_reset(pin_table *table);
+/* Drops all leases without a word. */
+void leases_free(registry *r);
+/* Removes as the door's invalidate does. */
+bool registry_remove(registry *r, registry_entry *entry, const char *why, registry_actions *actions);
+registry_entry *registry_entry_add(registry *r, const uuid *key, const uuid *session);
 /* Tells whether one of its locations is on the executor. */
 bool registry_is_on(const entry_output *output, const char *executor);
 bool registry_is_live(const registry *r, const char *executor);

@@ -7,7 +7,8 @@
  *      ▲                 │                    │      └──────executor_lost──────►  │
  *      ├── abort_* ──────┤                    │                                   │
  *      ├── leave_last ───┤                    │                                   │
- *      └── invalidate ───┴────────────────────┴───────────────────────────────────┘
+ *      ├── invalidate ───┴────────────────────┴───────────────────────────────────┤
+ *      └──restore─────────────────────────────────────────────────────────────────┘
  *
  * Thread: the owner of the registry. Pure: no I/O, no clock, no allocation.
  */
@@ -28,6 +29,7 @@ static const registry_row rows[] = {
     {ENTRY_ABSENT, EVENT_ABORT_OTHER, ENTRY_ABSENT, EFFECT_IGNORE},   /* the claim was revoked before */
     {ENTRY_ABSENT, EVENT_LEAVE_OTHER, ENTRY_ABSENT, EFFECT_IGNORE},   /* woken, and not looked again yet */
     {ENTRY_ABSENT, EVENT_INVALIDATE, ENTRY_ABSENT, EFFECT_IGNORE},    /* nothing to remove */
+    {ENTRY_ABSENT, EVENT_RESTORE, ENTRY_UNAVAILABLE, EFFECT_RESTORE},
 
     {ENTRY_PENDING, EVENT_BEGIN, ENTRY_PENDING, EFFECT_JOIN},
     {ENTRY_PENDING, EVENT_COMPLETE, ENTRY_MATERIALISED, EFFECT_PROMOTE},

@@ -35,6 +35,7 @@ static const expected_cells expected[EVENT_COUNT] = {
     [EVENT_INVALIDATE] = {{A, A, A, A}, "CWW", "U"},
     [EVENT_EXECUTOR_LOST] = {{NONE, NONE, U, U}, "", ""},
     [EVENT_EXECUTOR_BACK] = {{NONE, NONE, NONE, M}, "", ""},
+    [EVENT_RESTORE] = {{U, NONE, NONE, NONE}, "", ""},
 };
 
 static registry_action *add_node(registry_action **list) {
