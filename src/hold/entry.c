@@ -64,15 +64,17 @@ hf_status entry_output_copy(const entry_output *from, arena *a, entry_output *ou
 
 hf_status declaration_copy(const declaration *from, arena *a, declaration *out, hf_error *error) {
   declaration copy = *from;
-  const void *canonical, *relation;
+  const void *canonical, *relation, *settings;
   if (!text_copy(a, from->name, &copy.name) ||
       !array_copy(a, from->canonical, from->canonical_bytes, 1, &canonical) ||
-      !array_copy(a, from->relation, from->relation_bytes, 1, &relation)) {
+      !array_copy(a, from->relation, from->relation_bytes, 1, &relation) ||
+      !array_copy(a, from->settings, from->settings_bytes, 1, &settings)) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a declaration");
   }
   HF_TRY(schema_copy(&from->columns, a, &copy.columns, error));
   copy.canonical = canonical;
   copy.relation = relation;
+  copy.settings = settings;
   *out = copy;
   return HF_OK;
 }

@@ -32,6 +32,9 @@ typedef struct declaration {
   size_t canonical_bytes;
   const uint8_t *relation; /* the input as it was given, packed, for the journal; NULL: not known */
   size_t relation_bytes;
+  const char
+      *settings; /* that change results, as at the declaration: name NUL value NUL …; NULL: not known */
+  size_t settings_bytes;
 } declaration;
 
 /* Where one attempt's blocks lie. */
