@@ -15,8 +15,12 @@
  * `error` may be NULL; else it receives the details and is released with
  * `hf_error_reset`. After a failure all other outputs are untouched.
  *
- * Threads. A session and its DataFrames may be used from several threads at
- * once. One DataFrame handle must not be freed while another thread uses it.
+ * Text is UTF-8 and ends with a NUL; other bytes are HF_E_INVALID_ARGUMENT.
+ *
+ * Threads. A session, its DataFrames and expressions may be used from several
+ * threads at once: they are immutable, and every function here may run beside any
+ * other. The handle itself is one thread's to free: none may be inside a call on it
+ * then, or begin one. A result stream is read by one thread at a time.
  */
 #ifndef HOLDFAST_HOLDFAST_H
 #define HOLDFAST_HOLDFAST_H
@@ -238,6 +242,208 @@ hf_status hf_df_create_view(hf_df *df, const char *name, bool replace, hf_error 
 /* Returns the Arrow schema of the result, without running it. */
 hf_status hf_df_schema(hf_df *df, struct ArrowSchema *out, hf_error *error);
 
+/* ---------------------------------------------------------------- building
+ * Steps. Each makes a DataFrame out of one or two others, runs nothing, and leaves them as they are:
+ *
+ *   hf_df_filter(sales, "amount > 0", &kept, &error);
+ *   hf_df_aggregate(kept, HF_LIST("region"), HF_LIST("sum(amount) AS total"), &totals, &error);
+ *   hf_df_order_by(totals, HF_LIST("total DESC"), &sorted, &error);
+ *
+ * Expressions are SQL text, one in each: as they stand in a SELECT list, with any function, CASE, window or sub-select;
+ * a sub-select may name the session's views. Text is parsed alone, so that it cannot leave its place: "x) FROM t --" is
+ * a syntax error. Values and names that come from elsewhere are made into text by hf_expr_* (below). A column is called
+ * by its name, in double quotes when it is not a plain word: "odd name"; by alias and name after hf_df_alias: s.amount.
+ * Where a *column* or *name* is asked for instead, it is the name itself, without quotes.
+ *
+ * A step is checked and its columns are fixed when it is made. Errors of every step, beside its own:
+ * HF_E_INVALID_ARGUMENT (an argument that is NULL, empty or not UTF-8; DataFrames of two sessions; the DataFrame of a
+ * command without an answer), HF_E_SYNTAX, HF_E_COLUMN_NOT_FOUND (the hint names the nearest column),
+ * HF_E_TABLE_NOT_FOUND, HF_E_FUNCTION_NOT_FOUND, HF_E_FUNCTION_REFUSED, HF_E_BIND (a wrong type, an ambiguous name, an
+ * aggregate where none may stand), each naming the expression, with `position` in it; HF_E_LIMIT (more steps on top of
+ * each other than can be planned: cache the DataFrame in between); HF_E_SESSION_CLOSED.
+ * Thread: any. Cost: binds the step, about 1 ms; the files below it were looked at when they were named. */
+
+/* Texts or names in order; borrowed. {NULL, 0}: none. */
+typedef struct hf_list {
+  const char *const *items;
+  size_t n;
+} hf_list;
+
+#ifndef __cplusplus
+/* A list of at least one text, in place: HF_LIST("region", "sum(amount) AS total"). Lives as long as its block. */
+#define HF_LIST(...)                             \
+  ((hf_list){(const char *const[]){__VA_ARGS__}, \
+             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)})
+#endif
+
+/* Selects: columns, expressions with AS name, windows, *. Of an expression without a name, DuckDB makes one.
+ * Errors: HF_E_INVALID_ARGUMENT (an empty list). */
+hf_status hf_df_select(hf_df *df, hf_list expressions, hf_df **out, hf_error *error);
+
+/* Keeps the rows for which the condition is true; false and NULL are dropped. */
+hf_status hf_df_filter(hf_df *df, const char *condition, hf_df **out, hf_error *error);
+
+/* Puts the expression's value into the column of that name (letter case does not count): in place of the one that is
+ * there, else behind the last. The expression sees the columns as they were. */
+hf_status hf_df_with_column(hf_df *df, const char *name, const char *expression, hf_df **out,
+                            hf_error *error);
+
+/* Calls a column otherwise; its place stays. Errors: HF_E_COLUMN_NOT_FOUND; HF_E_INVALID_ARGUMENT (several columns have
+ * the old name). */
+hf_status hf_df_rename(hf_df *df, const char *column, const char *name, hf_df **out, hf_error *error);
+
+/* Leaves columns out; a name that is not there is no error. Errors: HF_E_INVALID_ARGUMENT (no column would be left). */
+hf_status hf_df_drop(hf_df *df, hf_list columns, hf_df **out, hf_error *error);
+
+/*
+ * Makes one row of each group: the groups' expressions, then the aggregates. Without groups there is exactly one row,
+ * also over no rows; without aggregates the distinct groups. Errors: HF_E_INVALID_ARGUMENT (neither).
+ */
+hf_status hf_df_aggregate(hf_df *df, hf_list groups, hf_list aggregates, hf_df **out, hf_error *error);
+
+typedef enum hf_join {
+  HF_JOIN_INNER = 0,
+  HF_JOIN_LEFT,  /* and rows of the left that match none, with NULLs */
+  HF_JOIN_RIGHT, /* and rows of the right */
+  HF_JOIN_FULL,  /* and rows of either side */
+  HF_JOIN_SEMI,  /* rows of the left that match one or more; only its columns */
+  HF_JOIN_ANTI,  /* rows of the left that match none; only its columns */
+  HF_JOIN_CROSS  /* every row with every row: no condition */
+} hf_join;
+
+/*
+ * Joins. The condition calls columns by alias and name where both sides have the name: give the sides names by
+ * hf_df_alias first, as in "o.customer = c.id". Columns: those of the left, then of the right.
+ * Errors: HF_E_INVALID_ARGUMENT (`condition` NULL although the join is not HF_JOIN_CROSS, or the other way round).
+ */
+hf_status hf_df_join(hf_df *left, hf_df *right, const char *condition, hf_join type, hf_df **out,
+                     hf_error *error);
+
+/* Joins on columns that both sides have and that are equal; each is there once in the result, first.
+ * Errors: HF_E_INVALID_ARGUMENT (no column; HF_JOIN_CROSS). */
+hf_status hf_df_join_using(hf_df *left, hf_df *right, hf_list columns, hf_join type, hf_df **out,
+                           hf_error *error);
+
+/* Gives a name under which expressions of the next step may call the columns: a.x. */
+hf_status hf_df_alias(hf_df *df, const char *name, hf_df **out, hf_error *error);
+
+/* Sorts by keys: expressions, each with ASC or DESC and NULLS FIRST or NULLS LAST behind it if wanted; what is not said
+ * is as the settings sql.default_order and sql.default_null_order say. Errors: HF_E_INVALID_ARGUMENT (no key). */
+hf_status hf_df_order_by(hf_df *df, hf_list keys, hf_df **out, hf_error *error);
+
+/* For hf_df_limit: all rows behind the offset. */
+#define HF_NO_LIMIT UINT64_MAX
+
+/* Skips `offset` rows and keeps at most `limit` of those behind. Which rows these are is known only below an order. */
+hf_status hf_df_limit(hf_df *df, uint64_t limit, uint64_t offset, hf_df **out, hf_error *error);
+
+/* All rows of both, by position, with their common types (UNION ALL); names are the left's. Errors: HF_E_BIND (another
+ * number of columns, types without a common one). */
+hf_status hf_df_union(hf_df *left, hf_df *right, hf_df **out, hf_error *error);
+/* All rows of both, by name; a column that only one has is NULL in the rows of the other. */
+hf_status hf_df_union_by_name(hf_df *left, hf_df *right, hf_df **out, hf_error *error);
+/* Rows that both have, by position. `all`: as often as both have them, else once. NULLs are equal here. */
+hf_status hf_df_intersect(hf_df *left, hf_df *right, bool all, hf_df **out, hf_error *error);
+/* Rows of the left that the right has not. `all`: each as often as the left has it more, else once. */
+hf_status hf_df_except(hf_df *left, hf_df *right, bool all, hf_df **out, hf_error *error);
+
+/* Drops rows that are the same in these columns, but for the first of each; an empty list: in all columns. Which is the
+ * first is known only below an order. */
+hf_status hf_df_distinct(hf_df *df, hf_list columns, hf_df **out, hf_error *error);
+
+/* ------------------------------------------------------------- expressions
+ * Expressions out of values and names that may hold anything: quotes, semicolons, a user's input. They render to text
+ * for the steps above, in which each part is quoted so that it cannot leave its place:
+ *
+ *   hf_expr *is_theirs = hf_expr_binary(hf_expr_column("owner"), "=", hf_expr_string(input));
+ *   hf_df_filter(df, hf_expr_text(is_theirs), &out, &error);
+ *   hf_expr_free(is_theirs);
+ *
+ * Ownership. A function that makes an expression takes those that it is given, so that calls nest and one free at the
+ * end is enough. An expression is immutable; hf_expr_copy gives another reference to use it twice.
+ *
+ * Errors. An expression that cannot be made (a NULL, a name that is empty or not UTF-8, an operator that there is not, a
+ * text of more than 1 MiB) is a wrong expression, and so is everything made of it: hf_expr_text gives NULL, which no
+ * step takes, and hf_expr_error tells what was wrong first. Makers never return NULL; what the query itself cannot do
+ * (an unknown column) is found by the step.
+ * Thread: any; the count of references is atomic. */
+
+typedef struct hf_expr hf_expr;
+
+#ifndef __cplusplus
+/* Expressions in place, as two arguments: hf_expr_call("round", HF_EXPRS(x, hf_expr_int64(2))). */
+#define HF_EXPRS(...) (hf_expr *const[]){__VA_ARGS__}, sizeof((hf_expr *[]){__VA_ARGS__}) / sizeof(hf_expr *)
+#endif
+
+/* Returns the SQL text, borrowed until the expression is freed; NULL of a wrong expression and of NULL. */
+const char *hf_expr_text(const hf_expr *expr);
+/* Returns HF_OK, or the code and details of what makes the expression wrong. */
+hf_status hf_expr_error(const hf_expr *expr, hf_error *error);
+/* Returns another reference, to be freed as well. */
+hf_expr *hf_expr_copy(const hf_expr *expr);
+/* Drops a reference. Accepts NULL. */
+void hf_expr_free(hf_expr *expr);
+
+/* A column by its name, whatever is in it. */
+hf_expr *hf_expr_column(const char *name);
+/* A column of the side that hf_df_alias called so. */
+hf_expr *hf_expr_column_of(const char *alias, const char *name);
+/* SQL text as a part of an expression: one expression, checked not to leave its place, in parentheses. */
+hf_expr *hf_expr_sql(const char *text);
+
+/* A whole number, of the smallest of INTEGER and BIGINT that holds it. */
+hf_expr *hf_expr_int64(int64_t value);
+/* A DOUBLE, exactly this one; NaN and infinities too. */
+hf_expr *hf_expr_double(double value);
+hf_expr *hf_expr_bool(bool value);
+/* A VARCHAR. */
+hf_expr *hf_expr_string(const char *text);
+hf_expr *hf_expr_null(void);
+/* A constant of any type by its text: hf_expr_typed("DECIMAL(10,2)", "12.50"), ("DATE", "2024-02-29"). */
+hf_expr *hf_expr_typed(const char *type, const char *text);
+
+/* A function or aggregate by its name; of no arguments too: "count" counts rows then. */
+hf_expr *hf_expr_call(const char *function, hf_expr *const *arguments, size_t n);
+/* An aggregate of the distinct values. */
+hf_expr *hf_expr_call_distinct(const char *function, hf_expr *const *arguments, size_t n);
+/* An aggregate, not yet a window, of the rows for which the condition is true. */
+hf_expr *hf_expr_filter(hf_expr *call, hf_expr *condition);
+
+/* `operation` is one of = <> != < <= > >= + - * / // % ^ || & | << >> AND OR LIKE ILIKE GLOB, SIMILAR TO, NOT LIKE, NOT ILIKE,
+ * IS DISTINCT FROM, IS NOT DISTINCT FROM; letter case does not count. The result stands in parentheses. */
+hf_expr *hf_expr_binary(hf_expr *left, const char *operation, hf_expr *right);
+/* One of NOT - ~. */
+hf_expr *hf_expr_unary(const char *operation, hf_expr *operand);
+hf_expr *hf_expr_is_null(hf_expr *operand);
+/* Whether it equals one of the list; an empty list: false. */
+hf_expr *hf_expr_in(hf_expr *operand, hf_expr *const *list, size_t n);
+/* Both ends count. */
+hf_expr *hf_expr_between(hf_expr *operand, hf_expr *low, hf_expr *high);
+/* The value of the first condition that is true, else `otherwise` (NULL: SQL NULL). Takes n conditions and n values. */
+hf_expr *hf_expr_case(hf_expr *const *conditions, hf_expr *const *values, size_t n, hf_expr *otherwise);
+/* `type` as SQL spells it: "DECIMAL(10,2)", "STRUCT(a INTEGER)[]". A value that does not fit is HF_E_CAST when it runs. */
+hf_expr *hf_expr_cast(hf_expr *operand, const char *type);
+/* The same, NULL where a value does not fit. */
+hf_expr *hf_expr_try_cast(hf_expr *operand, const char *type);
+
+/* What the column is called; only at the top of an expression. */
+hf_expr *hf_expr_alias(hf_expr *expr, const char *name);
+
+typedef enum hf_nulls { HF_NULLS_DEFAULT = 0, HF_NULLS_FIRST, HF_NULLS_LAST } hf_nulls;
+/* A key of hf_df_order_by or of a window; only at the top of an expression. */
+hf_expr *hf_expr_order(hf_expr *expr, bool descending, hf_nulls nulls);
+
+/* What a window function looks at; borrowed, so that several may share it. The texts are checked as hf_expr_sql does. */
+typedef struct hf_window {
+  hf_list partition_by; /* expressions; none: all rows are one partition */
+  hf_list order_by;     /* keys, as of hf_df_order_by; none: no order */
+  const char
+      *frame; /* "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", also RANGE and GROUPS; NULL: as SQL has it */
+} hf_window;
+
+/* The function, over a window: a call of a window function or of an aggregate, filtered or not. */
+hf_expr *hf_expr_over(hf_expr *call, const hf_window *window);
+
 /* ----------------------------------------------------------------- actions */
 
 /* Makes a token that cancels the action it is given to. Free it after that action has returned. */
@@ -294,6 +500,29 @@ hf_status hf_df_collect(hf_df *df, const hf_action_options *options, struct Arro
 /* Counts the rows. */
 hf_status hf_df_count(hf_df *df, const hf_action_options *options, uint64_t *out, hf_error *error);
 
+/* How a file is written. */
+typedef struct hf_write_options {
+  bool overwrite;                   /* a file that is there is replaced; else it is HF_E_NAME_EXISTS */
+  const hf_setting *format_options; /* by name, their values as text */
+  size_t n_format_options;
+} hf_write_options;
+
+/*
+ * Runs the DataFrame and writes its rows to one Parquet file, in order when it has one. The file appears under its name
+ * when it is complete; after a failure nothing is left, and a file that was there is still there. The directory must
+ * exist. Both options may be NULL. Format options: compression (snappy, zstd, gzip, lz4, uncompressed …),
+ * compression_level, row_group_size (rows).
+ * Errors: those of hf_df_collect; HF_E_NAME_EXISTS; HF_E_PATH_REFUSED (not below `allow_path`, or in the work
+ * directory); HF_E_FILE_NOT_FOUND (no such directory); HF_E_INVALID_ARGUMENT (an option, by name); HF_E_IO, HF_E_DISK_FULL.
+ */
+hf_status hf_df_write_parquet(hf_df *df, const char *path, const hf_write_options *options,
+                              const hf_action_options *action, hf_error *error);
+
+/* The same as CSV. Format options: header (true unless said), delim, quote, escape, nullstr, dateformat,
+ * timestampformat, compression (gzip, zstd, none). */
+hf_status hf_df_write_csv(hf_df *df, const char *path, const hf_write_options *options,
+                          const hf_action_options *action, hf_error *error);
+
 /* Describes how the DataFrame would run: stages, SQL, inputs, held nodes with hit or miss. Runs nothing. */
 hf_status hf_df_explain(hf_df *df, char **out, hf_error *error);
 
@@ -337,6 +566,28 @@ typedef struct hf_storage {
 
 /* Tells how the DataFrame is held. Never computes, claims or waits. */
 hf_status hf_df_storage(hf_df *df, hf_storage *out, hf_error *error);
+
+/* One held result of a listing. Texts live as long as the listing. */
+typedef struct hf_hold {
+  hf_storage storage;    /* cache_id, state, level, rows, bytes, hits, generation, indeterminate */
+  const char *session;   /* id of the session that declared it */
+  const char *name;      /* of CACHE TABLE; NULL: it has none */
+  const char *last_drop; /* why its data were last dropped; NULL: never */
+  uint64_t partitions;   /* attempts that its blocks lie in; 0 while it is not there */
+  uint64_t declared_us;  /* µs since 1970-01-01 UTC */
+  uint64_t last_read_us; /* the same; 0: never */
+  uint64_t compute_us;   /* time that computing it took; 0 while it is not there */
+  uint64_t saved_us;     /* hits × compute_us */
+} hf_hold;
+
+/*
+ * Lists what the session holds, in the order in which it was declared: all that SHOW CACHE shows. What was let go is not
+ * listed. *out is one block, released by hf_holds_free; NULL when *n is 0. Never computes, claims or waits for a
+ * computation.
+ */
+hf_status hf_session_holds(hf_session *session, hf_hold **out, size_t *n, hf_error *error);
+/* Releases a listing. Accepts NULL. */
+void hf_holds_free(hf_hold *holds);
 
 #ifdef __cplusplus
 }
