@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all bodies have in common: packing, unpacking into an arena, schemas, ids.
+ * A row has a checksum, so what is unpacked is what was packed; it is checked all
+ * the same where a wrong value would do harm.
+ * Thread: any.
+ */
+#include "record.h"
+
+#include <string.h>
+
+hf_status record_no_memory(hf_error *error) {
+  return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a record of the journal");
+}
+
+hf_status record_malformed(const char *what, hf_error *error) {
+  error_set(error, HF_E_STATE_DIR, "a record of the journal cannot be decoded: %s", what);
+  error_hint(error, "move the state directory away or remove it: held results are computed again, views and "
+                    "settings must be made again");
+  return HF_E_STATE_DIR;
+}
+
+void **record_pointers(arena *a, size_t count, size_t bytes) {
+  void **pointers = arena_array(a, count, sizeof *pointers);
+  char *structs = arena_array(a, count, bytes);
+  if (pointers == NULL || structs == NULL) {
+    return NULL;
+  }
+  for (size_t i = 0; i < count; i++) {
+    pointers[i] = structs + i * bytes;
+  }
+  return pointers;
+}
+
+/* ----------------------------------------------------------------- schemas */
+
+static hf_status encode_type(const data_type *from, int depth, arena *a, Holdfast__V1__DataType *to,
+                             hf_error *error) {
+  if (depth > RECORD_DEEPEST_TYPE) {
+    return error_set(error, HF_E_LIMIT, "types nest deeper than %d levels", RECORD_DEEPEST_TYPE);
+  }
+  holdfast__v1__data_type__init(to);
+  to->kind = (uint32_t)from->kind;
+  to->has_width = to->has_scale = from->kind == TYPE_DECIMAL;
+  to->width = from->width;
+  to->scale = from->scale;
+  to->has_array_size = from->kind == TYPE_ARRAY;
+  to->array_size = from->array_size;
+  to->n_names = from->n_names;
+  to->names = (char **)from->names;
+  to->n_children = from->n_children;
+  to->children = (Holdfast__V1__DataType **)record_pointers(a, from->n_children, sizeof **to->children);
+  if (to->children == NULL) {
+    return record_no_memory(error);
+  }
+  for (size_t i = 0; i < from->n_children; i++) {
+    HF_TRY(encode_type(from->children[i], depth + 1, a, to->children[i], error));
+  }
+  return HF_OK;
+}
+
+hf_status record_encode_schema(const schema *from, arena *a, Holdfast__V1__Schema **out, hf_error *error) {
+  Holdfast__V1__Schema *to = arena_alloc(a, sizeof *to);
+  Holdfast__V1__DataType *types = arena_array(a, from->n_columns, sizeof *types);
+  if (to == NULL || types == NULL) {
+    return record_no_memory(error);
+  }
+  holdfast__v1__schema__init(to);
+  to->n_columns = from->n_columns;
+  to->columns = (Holdfast__V1__Column **)record_pointers(a, from->n_columns, sizeof **to->columns);
+  if (to->columns == NULL) {
+    return record_no_memory(error);
+  }
+  for (size_t i = 0; i < from->n_columns; i++) {
+    holdfast__v1__column__init(to->columns[i]);
+    to->columns[i]->name = (char *)from->columns[i].name;
+    to->columns[i]->type = &types[i];
+    HF_TRY(encode_type(from->columns[i].type, 1, a, &types[i], error));
+  }
+  *out = to;
+  return HF_OK;
+}
+
+static hf_status decode_type(const Holdfast__V1__DataType *from, int depth, arena *a, const data_type **out,
+                             hf_error *error) {
+  data_type *to = arena_alloc(a, sizeof *to);
+  const data_type **children = arena_array(a, from->n_children, sizeof *children);
+  if (to == NULL || children == NULL) {
+    return record_no_memory(error);
+  }
+  if (from->kind >= TYPE_KIND_COUNT || depth > RECORD_DEEPEST_TYPE || from->width > UINT8_MAX ||
+      from->scale > UINT8_MAX) {
+    return record_malformed("a type", error);
+  }
+  *to = (data_type){.kind = (type_kind)from->kind,
+                    .width = (uint8_t)from->width,
+                    .scale = (uint8_t)from->scale,
+                    .array_size = from->array_size,
+                    .n_children = from->n_children,
+                    .children = children,
+                    .n_names = from->n_names,
+                    .names = (const char *const *)from->names};
+  for (size_t i = 0; i < from->n_children; i++) {
+    HF_TRY(decode_type(from->children[i], depth + 1, a, &children[i], error));
+  }
+  *out = to;
+  return HF_OK;
+}
+
+hf_status record_decode_schema(const Holdfast__V1__Schema *from, arena *a, schema *out, hf_error *error) {
+  column *columns = arena_array(a, from->n_columns, sizeof *columns);
+  if (columns == NULL) {
+    return record_no_memory(error);
+  }
+  for (size_t i = 0; i < from->n_columns; i++) {
+    columns[i].name = from->columns[i]->name;
+    HF_TRY(decode_type(from->columns[i]->type, 1, a, &columns[i].type, error));
+  }
+  *out = (schema){from->n_columns, columns};
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------- texts */
+
+hf_status record_decode_uuid(const char *text, uuid *out, hf_error *error) {
+  return uuid_parse(text, out) ? HF_OK : record_malformed("an id", error);
+}
+
+hf_status record_decode_text(const char *text, char *out, size_t room, hf_error *error) {
+  size_t length = strlen(text);
+  if (length >= room) {
+    return record_malformed("a text that is too long", error);
+  }
+  memcpy(out, text, length + 1);
+  return HF_OK;
+}
+
+/* ---------------------------------------------------------------- messages */
+
+hf_status record_pack_message(const ProtobufCMessage *message, buf *out, hf_error *error) {
+  size_t length = protobuf_c_message_get_packed_size(message);
+  if (length > STORE_LARGEST_BODY_BYTES) {
+    return error_set(error, HF_E_LIMIT, "a record of the journal is larger than %zu bytes: %zu",
+                     STORE_LARGEST_BODY_BYTES, length);
+  }
+  char *room = buf_reserve(out, length + 1);
+  if (room == NULL) {
+    return record_no_memory(error);
+  }
+  protobuf_c_message_pack(message, (uint8_t *)room);
+  out->length += length;
+  out->data[out->length] = '\0';
+  return HF_OK;
+}
+
+static void *take_from_arena(void *memory, size_t bytes) {
+  return arena_alloc(memory, bytes);
+}
+
+static void leave_to_arena(void *memory, void *block) {
+  (void)memory;
+  (void)block;
+}
+
+hf_status record_unpack_message(const ProtobufCMessageDescriptor *message, const store_row *row, arena *a,
+                                ProtobufCMessage **out, hf_error *error) {
+  ProtobufCAllocator memory = {.alloc = take_from_arena, .free = leave_to_arena, .allocator_data = a};
+  *out = protobuf_c_message_unpack(message, &memory, row->body_bytes, row->body);
+  return *out == NULL ? record_malformed(message->short_name, error) : HF_OK;
+}
