@@ -10,17 +10,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Numeric aggregates: what must be no slower than Parquet. `%s` is the table. */
+/* The five warm reads: what must be faster than Parquet and not far from the native table. `%s` is the table. */
 static const struct {
   const char *name, *sql;
 } aggregates[] = {
-    {"sum of one column", "SELECT sum(l_extendedprice), count(*) FROM %s"},
-    {"sum of a product", "SELECT sum(l_extendedprice * (1 - l_discount)), avg(l_quantity) FROM %s"},
-    {"range filter",
-     "SELECT sum(l_extendedprice) FROM %s WHERE l_quantity < 24 AND l_discount BETWEEN 0.05 AND 0.07"},
-    {"group by a key",
+    {"numeric sum", "SELECT sum(l_extendedprice) FROM %s"},
+    {"q1's aggregate",
+     "SELECT l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), "
+     "sum(l_extendedprice * (1 - l_discount)), sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), "
+     "avg(l_quantity), avg(l_extendedprice), avg(l_discount), count(*) FROM %s "
+     "WHERE l_shipdate <= DATE '1998-09-02' GROUP BY l_returnflag, l_linestatus"},
+    {"filter on a repeated string", "SELECT count(*) FROM %s WHERE l_shipmode = 'MAIL'"},
+    {"group by l_suppkey",
      "SELECT count(*) FROM (SELECT l_suppkey, sum(l_quantity), max(l_extendedprice) FROM %s GROUP BY l_suppkey)"},
-    {"all numeric columns",
+    {"wide sum",
      "SELECT sum(l_orderkey), sum(l_partkey), sum(l_suppkey), sum(l_linenumber), sum(l_quantity), "
      "sum(l_extendedprice), sum(l_discount), sum(l_tax) FROM %s"},
 };
@@ -28,7 +31,7 @@ enum { AGGREGATES = sizeof aggregates / sizeof aggregates[0] };
 
 static void measure_fill(rival *r, hf_session *s, const char *parquet, size_t runs) {
   measure m = {
-      .group = "fill", .name = "lineitem, 16 columns", .rival = "CREATE TABLE AS in memory", .must = 0.8};
+      .group = "fill", .name = "lineitem, 16 columns", .rival = "CREATE TABLE AS in memory", .must = 1.2};
   char create[1024], cache[1024];
   snprintf(create, sizeof create, "CREATE OR REPLACE TABLE native AS SELECT * FROM %s", parquet);
   snprintf(cache, sizeof cache, "CACHE TABLE held AS SELECT * FROM %s", parquet);
@@ -46,8 +49,8 @@ static void measure_fill(rival *r, hf_session *s, const char *parquet, size_t ru
 }
 
 static void measure_warm(rival *r, hf_session *s, const char *parquet, size_t runs) {
-  measure total = {.group = "warm", .name = "numeric aggregates, total", .rival = "Parquet", .must = 1.0};
-  measure native_total = {.group = "warm", .name = "numeric aggregates, total", .rival = "native table"};
+  measure total = {.group = "warm", .name = "five warm reads, total", .rival = "Parquet", .must = 0.9};
+  measure native_total = {.group = "warm", .name = "five warm reads, total", .rival = "native table", .must = 1.5};
   for (size_t run = 0; run < runs; run++) {
     measure_add(&total, 0, 0);
     measure_add(&native_total, 0, 0);
