@@ -280,3 +280,8 @@ hf_status source_resolve_versions(source_catalog *c, const source_request *reque
 hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error) {
   return source_resolve_versions(c, request, NULL, NULL, NULL, out, error);
 }
+
+hf_status source_target(const source_catalog *c, const char *path, arena *a, const char **out,
+                        hf_error *error) {
+  return listing_target(&c->options, path, a, out, error);
+}

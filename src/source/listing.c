@@ -329,3 +329,47 @@ hf_status listing_make(const source_catalog_options *options, const source_reque
   path_list_reset(&l.resolved);
   return status;
 }
+
+/* ------------------------------------------------------------------ writing */
+
+/* Finds the directory, resolved, and the name of a path that is to be written. */
+static hf_status split_target(const lister *l, const char *path, const char **directory, const char **name) {
+  const char *slash = strrchr(path, '/');
+  size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+  const char *above = slash == NULL ? "." : length == 0 ? "/" : arena_strndup(l->arena, path, length);
+  bool exists = false;
+  *name = slash == NULL ? path : slash + 1;
+  if (above == NULL) {
+    return out_of_memory(l);
+  }
+  if ((*name)[0] == '\0' || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0) {
+    return error_set(l->error, HF_E_INVALID_ARGUMENT, "the path has no file name: %s", path);
+  }
+  HF_TRY(resolve(l, above, directory, &exists));
+  if (!is_allowed(l->options, *directory)) {
+    return refuse_path(l, path);
+  }
+  struct stat facts;
+  if (!exists || stat(*directory, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+    error_set(l->error, HF_E_FILE_NOT_FOUND, "there is no such directory: %s", above);
+    error_hint(l->error, "make the directory first");
+    return HF_E_FILE_NOT_FOUND;
+  }
+  return HF_OK;
+}
+
+hf_status listing_target(const source_catalog_options *options, const char *path, arena *a, const char **out,
+                         hf_error *error) {
+  lister l = {.options = options, .arena = a, .error = error};
+  const char *plain = NULL, *directory = NULL, *name = NULL;
+  if (path[0] == '\0' || !utf8_is_right(path)) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "a path is %s", path[0] == '\0' ? "empty" : "not UTF-8");
+  }
+  HF_TRY(expand_scheme(&l, path, &plain));
+  HF_TRY(split_target(&l, plain, &directory, &name));
+  *out = arena_printf(a, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory, name);
+  if (*out == NULL) {
+    return out_of_memory(&l);
+  }
+  return is_allowed(options, *out) ? HF_OK : refuse_path(&l, path);
+}

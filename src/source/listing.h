@@ -27,4 +27,8 @@ typedef struct listing {
 hf_status listing_make(const source_catalog_options *options, const source_request *request, arena *a,
                        listing *out, hf_error *error);
 
+/* See source_target. */
+hf_status listing_target(const source_catalog_options *options, const char *path, arena *a, const char **out,
+                         hf_error *error);
+
 #endif

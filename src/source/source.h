@@ -84,6 +84,14 @@ hf_status source_resolve_versions(source_catalog *c, const source_request *reque
                                   source_version **versions, size_t *n_versions, source **out,
                                   hf_error *error);
 
+/*
+ * Checks a path that is to be written, as those that are read: *out is absolute and in `a`, links of its directory
+ * resolved; what is there is not looked at. Errors: INVALID_ARGUMENT (no file name), PATH_REFUSED, FILE_NOT_FOUND (no such
+ * directory), UNSUPPORTED (s3:// …), IO, OUT_OF_MEMORY. Thread: any.
+ */
+hf_status source_target(const source_catalog *c, const char *path, arena *a, const char **out,
+                        hf_error *error);
+
 source *source_retain(source *s);
 void source_release(source *s);
 const schema *source_columns(const source *s);
