@@ -379,7 +379,7 @@ hf_status executor_open(const executor_options *options, executor **out, hf_erro
     status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an executor");
   }
   if (status == HF_OK) {
-    status = work_dir_open(options->work_dir, &x->place, error);
+    status = work_dir_open(options->work_dir, options->keep_id, &x->place, error);
   }
   if (status == HF_OK) {
     status = slots_start(x, error);

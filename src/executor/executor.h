@@ -49,6 +49,7 @@ typedef void (*task_report_fn)(void *context, task_report *report);
 typedef struct executor_options {
   const char *
       work_dir; /* "auto": see config.def; made, locked; removed at close when it was made here and is empty */
+  const uuid *keep_id;     /* of the state directory that sessions' directories are kept for; NULL: they go */
   unsigned threads, slots; /* all slots together; 0: one a core / one */
   uint64_t memory_bytes;   /* all slots together; 0: 80 % of the machine's */
   const char *extension_dir;
@@ -82,6 +83,16 @@ void executor_cancel(executor *x, job_id job, stage_id stage, task_id task, atte
 void executor_remove_stage(executor *x, const uuid *session, job_id job, stage_id stage);
 /* Removes the session's directory if it is empty. */
 void executor_remove_session(executor *x, const uuid *session);
+/*
+ * Finds out, after a start on a kept work directory, whether the blocks of these attempts, of one result, are there: indexes
+ * whole, files as long as they say. Errors: BLOCK_MISSING, BLOCK_CORRUPT, OUT_OF_MEMORY, IO. Thread: any. Blocks.
+ */
+hf_status executor_check_blocks(const executor *x, const block_ref *refs, size_t n_refs, hf_error *error);
+/* Moves every attempt that no ref claims out of the sessions' directories, before the first task runs; of a work directory
+ * that is not kept: nothing. Errors: OUT_OF_MEMORY. Blocks. */
+hf_status executor_sweep(executor *x, const block_ref *claims, size_t n_claims, hf_error *error);
+/* Deletes what the sweep has moved. Thread: any. Blocks. */
+void executor_empty_trash(executor *x);
 /* The directory of an attempt's blocks, in the arena; checks nothing. */
 const char *executor_attempt_dir(const executor *x, const block_ref *ref, arena *a);
 /* Progress of a running attempt: false when it does not run here. Thread: any. */

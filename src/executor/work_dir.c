@@ -3,11 +3,13 @@
  * The work directory.
  *
  * W1  Whoever holds the lock on holdfast.lock owns everything in the directory
- *     whose name is a UUID (a session), "slots" or "spill".
+ *     whose name is a UUID (a session), "slots", "spill" or "trash".
  * W2  The lock file holds its owner's process id; it is removed last. So a lock
  *     file that is not empty and not locked is that of a dead owner, and what it
  *     owned may be removed.
  * W3  Without such a file, directories of those names are not ours: refused.
+ * W4  holdfast.id holds the id of the state directory that the sessions'
+ *     directories are kept for. Who has another id, or none, gets nothing of it.
  */
 #include "work_dir.h"
 
@@ -28,6 +30,7 @@
 #include <unistd.h>
 
 #define LOCK_NAME "holdfast.lock"
+#define ID_NAME "holdfast.id"
 
 /* How often a parent that another process removes at the same moment is made again. */
 enum { MOST_TRIES = 16 };
@@ -56,24 +59,35 @@ static char *path_join(const char *dir, const char *name) {
   return buf_take(&path);
 }
 
-static bool is_own_name(const char *name) {
-  uuid session;
-  return uuid_parse(name, &session) || strcmp(name, "slots") == 0 || strcmp(name, "spill") == 0;
+/* What no close keeps. */
+static bool is_passing_name(const char *name) {
+  return strcmp(name, "slots") == 0 || strcmp(name, "spill") == 0 || strcmp(name, WORK_DIR_TRASH_NAME) == 0;
 }
 
-/* Calls `visit` for each entry of `dir` that W1 speaks of, until it answers false. */
-static void each_own(const char *dir, bool (*visit)(void *context, const char *path), void *context) {
+static bool is_own_name(const char *name) {
+  uuid session;
+  return uuid_parse(name, &session) || is_passing_name(name);
+}
+
+/* Calls `visit` for each entry of `dir` with a name of that kind, until it answers false. */
+static void each_named(const char *dir, bool (*is_named)(const char *name),
+                       bool (*visit)(void *context, const char *path), void *context) {
   DIR *entries = opendir(dir);
   if (entries == NULL) {
     return;
   }
   bool go_on = true;
   for (struct dirent *entry = readdir(entries); go_on && entry != NULL; entry = readdir(entries)) {
-    char *path = is_own_name(entry->d_name) ? path_join(dir, entry->d_name) : NULL;
+    char *path = is_named(entry->d_name) ? path_join(dir, entry->d_name) : NULL;
     go_on = path == NULL || visit(context, path);
     mem_free(path);
   }
   closedir(entries);
+}
+
+/* The same for those that W1 speaks of. */
+static void each_own(const char *dir, bool (*visit)(void *context, const char *path), void *context) {
+  each_named(dir, is_own_name, visit, context);
 }
 
 static bool remove_one(void *context, const char *path) {
@@ -248,7 +262,57 @@ static hf_status content_check(const char *dir, bool was_left, hf_error *error) 
   return HF_E_WORK_DIR;
 }
 
-static hf_status lock_and_check(work_dir *w, hf_error *error) {
+/* ----------------------------------------------------------------- keeping */
+
+/* Reads the id that the directory is kept for; "" when it is nobody's. Other texts than an id are refused. */
+static hf_status id_read(const char *path, uuid *out, hf_error *error) {
+  char *text = NULL;
+  size_t length = 0;
+  *out = (uuid){0};
+  hf_error inner = {0};
+  hf_status status = file_read_whole(path, 100, HF_E_FILE_NOT_FOUND, &text, &length, &inner);
+  bool is_id = status == HF_OK && uuid_parse(text, out);
+  mem_free(text);
+  hf_error_reset(&inner);
+  if (is_id || status == HF_E_FILE_NOT_FOUND) {
+    return HF_OK;
+  }
+  return error_set(error, HF_E_WORK_DIR, "a file of the work directory cannot be read: %s", path);
+}
+
+static hf_status refuse_kept(const char *dir, const uuid *keep_id, hf_error *error) {
+  error_set(error, HF_E_WORK_DIR, "the work directory is kept for %s state directory: %s",
+            keep_id == NULL ? "a" : "another", dir);
+  error_hint(error, "choose another with --work-dir, or remove it: held results in it are computed again");
+  return HF_E_WORK_DIR;
+}
+
+/* Finds out whose the content is and, when it is to be kept, says so in the directory (W4). */
+static hf_status content_claim(work_dir *w, const uuid *keep_id, bool was_left, hf_error *error) {
+  char *path = path_join(w->path, ID_NAME);
+  if (path == NULL) {
+    return no_memory(error);
+  }
+  uuid found;
+  hf_status status = id_read(path, &found, error);
+  bool is_kept = status == HF_OK && !uuid_is_none(&found);
+  if (is_kept && (keep_id == NULL || !uuid_equal(&found, keep_id))) {
+    status = refuse_kept(w->path, keep_id, error);
+  } else if (is_kept) {
+    bool all_gone = true;
+    each_named(w->path, is_passing_name, remove_one, &all_gone);
+  } else if (status == HF_OK) {
+    status = content_check(w->path, was_left, error);
+    if (status == HF_OK && keep_id != NULL) {
+      status = file_write_whole(path, keep_id->text, strlen(keep_id->text), true, error);
+    }
+  }
+  w->is_kept = status == HF_OK && keep_id != NULL;
+  mem_free(path);
+  return status;
+}
+
+static hf_status lock_and_check(work_dir *w, const uuid *keep_id, hf_error *error) {
   char *lock = path_join(w->path, LOCK_NAME);
   if (lock == NULL) {
     return no_memory(error);
@@ -256,7 +320,7 @@ static hf_status lock_and_check(work_dir *w, hf_error *error) {
   bool was_left = false;
   hf_status status = lock_take(lock, w->path, &w->lock_fd, &was_left, error);
   if (status == HF_OK) {
-    status = content_check(w->path, was_left, error);
+    status = content_claim(w, keep_id, was_left, error);
     if (status == HF_OK) {
       status = lock_sign(w->lock_fd, w->path, error);
     }
@@ -286,14 +350,14 @@ static void work_dir_reset(work_dir *w) {
   memset(w, 0, sizeof *w);
 }
 
-hf_status work_dir_open(const char *wanted, work_dir *out, hf_error *error) {
+hf_status work_dir_open(const char *wanted, const uuid *keep_id, work_dir *out, hf_error *error) {
   work_dir w = {.lock_fd = -1};
   hf_status status = path_choose(wanted, &w, error);
   if (status == HF_OK) {
     status = path_make(&w, error);
   }
   if (status == HF_OK) {
-    status = lock_and_check(&w, error);
+    status = lock_and_check(&w, keep_id, error);
   }
   if (status != HF_OK) {
     work_dir_reset(&w);
@@ -315,7 +379,7 @@ void work_dir_close(work_dir *w) {
     return;
   }
   bool all_gone = true;
-  each_own(w->path, remove_one, &all_gone);
+  each_named(w->path, w->is_kept ? is_passing_name : is_own_name, remove_one, &all_gone);
   char *lock = path_join(w->path, LOCK_NAME);
   if (all_gone && lock != NULL) {
     unlink(lock); /* else it stays, signed, so that the next owner removes the rest */

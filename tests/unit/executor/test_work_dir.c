@@ -35,7 +35,7 @@ static char *own(const char *name) {
 static void assert_refused(const char *path, hf_status code, const char *message) {
   work_dir w = {0};
   hf_error error = {0};
-  assert_int_equal(work_dir_open(path, &w, &error), code);
+  assert_int_equal(work_dir_open(path, NULL, &w, &error), code);
   if (strstr(error.message, message) == NULL) {
     fail_msg("expected %s, found %s", message, error.message);
   }
@@ -48,7 +48,7 @@ static void directory_that_is_new_is_made_private_and_removed(void **state) {
   (void)state;
   char *path = own("a/b/work");
   work_dir w;
-  assert_int_equal(work_dir_open(path, &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open(path, NULL, &w, NULL), HF_OK);
   assert_string_equal(w.path, path);
   struct stat info;
   assert_int_equal(stat(path, &info), 0);
@@ -66,7 +66,7 @@ static void directory_that_was_there_stays_with_foreign_files(void **state) {
   assert_int_equal(mkdir(path, 0755), 0);
   write_text(mine, "x");
   work_dir w;
-  assert_int_equal(work_dir_open(path, &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open(path, NULL, &w, NULL), HF_OK);
   assert_int_equal(file_make_dirs(session, NULL), HF_OK);
   assert_int_equal(file_make_dirs(scratch_path(&place, "work/slots/0"), NULL), HF_OK);
   assert_int_equal(file_make_dirs(scratch_path(&place, "work/spill/0"), NULL), HF_OK);
@@ -84,14 +84,14 @@ static void directory_by_relative_path_or_link_becomes_absolute(void **state) {
   assert_int_equal(mkdir(path, 0700), 0);
   assert_int_equal(symlink(path, link), 0);
   work_dir w;
-  assert_int_equal(work_dir_open(link, &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open(link, NULL, &w, NULL), HF_OK);
   assert_string_equal(w.path, path);
   work_dir_close(&w);
   assert_true(path_exists(link));
   char before[512];
   assert_non_null(getcwd(before, sizeof before));
   assert_int_equal(chdir(place.path), 0);
-  assert_int_equal(work_dir_open("real", &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open("real", NULL, &w, NULL), HF_OK);
   assert_string_equal(w.path, path);
   work_dir_close(&w);
   assert_int_equal(chdir(before), 0);
@@ -103,12 +103,12 @@ static void directory_in_use_is_refused_and_free_again_after_close(void **state)
   (void)state;
   char *path = own("work"), message[600];
   work_dir w;
-  assert_int_equal(work_dir_open(path, &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open(path, NULL, &w, NULL), HF_OK);
   snprintf(message, sizeof message, "in use by another executor (process %ld): %s", (long)getpid(), path);
   assert_refused(path, HF_E_WORK_DIR, message);
   assert_true(path_exists(path));
   work_dir_close(&w);
-  assert_int_equal(work_dir_open(path, &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open(path, NULL, &w, NULL), HF_OK);
   work_dir_close(&w);
   free(path);
 }
@@ -119,7 +119,7 @@ static void leave_behind(const char *wanted) {
   if (child == 0) {
     work_dir w;
     char dir[600];
-    bool ok = work_dir_open(wanted, &w, NULL) == HF_OK;
+    bool ok = work_dir_open(wanted, NULL, &w, NULL) == HF_OK;
     snprintf(dir, sizeof dir, "%s/" SESSION "/1/1/1-1", ok ? w.path : "/nowhere");
     ok = ok && file_make_dirs(dir, NULL) == HF_OK;
     snprintf(dir, sizeof dir, "%s/slots/0", ok ? w.path : "/nowhere");
@@ -138,7 +138,7 @@ static void directory_of_a_dead_owner_is_emptied(void **state) {
   write_text(mine, "x");
   assert_true(path_exists(session));
   work_dir w;
-  assert_int_equal(work_dir_open(path, &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open(path, NULL, &w, NULL), HF_OK);
   assert_false(path_exists(session));
   assert_false(path_exists(scratch_path(&place, "work/slots")));
   assert_true(path_exists(mine));
@@ -182,8 +182,8 @@ static void automatic_directory_lies_in_tmpdir_and_goes_with_its_parent(void **s
   char parent[128];
   snprintf(parent, sizeof parent, "%s/holdfast-%lu", place.path, (unsigned long)geteuid());
   work_dir a, b;
-  assert_int_equal(work_dir_open("auto", &a, NULL), HF_OK);
-  assert_int_equal(work_dir_open(NULL, &b, NULL), HF_OK);
+  assert_int_equal(work_dir_open("auto", NULL, &a, NULL), HF_OK);
+  assert_int_equal(work_dir_open(NULL, NULL, &b, NULL), HF_OK);
   assert_memory_equal(a.path, parent, strlen(parent));
   assert_memory_equal(b.path, parent, strlen(parent));
   assert_string_not_equal(a.path, b.path);
@@ -196,10 +196,10 @@ static void automatic_directory_lies_in_tmpdir_and_goes_with_its_parent(void **s
 static void automatic_directory_of_a_dead_owner_is_swept(void **state) {
   (void)state;
   work_dir alive, w;
-  assert_int_equal(work_dir_open("auto", &alive, NULL), HF_OK);
+  assert_int_equal(work_dir_open("auto", NULL, &alive, NULL), HF_OK);
   leave_behind("auto");
   assert_int_equal(entry_count(alive.parent), 2);
-  assert_int_equal(work_dir_open("auto", &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open("auto", NULL, &w, NULL), HF_OK);
   assert_int_equal(entry_count(alive.parent), 2);
   assert_true(path_exists(alive.path));
   work_dir_close(&w);
@@ -228,11 +228,41 @@ static void automatic_directory_from_the_environment_is_used(void **state) {
   char *path = own("from-environment");
   setenv("HOLDFAST_WORK_DIR", path, 1);
   work_dir w;
-  assert_int_equal(work_dir_open("auto", &w, NULL), HF_OK);
+  assert_int_equal(work_dir_open("auto", NULL, &w, NULL), HF_OK);
   assert_string_equal(w.path, path);
   work_dir_close(&w);
   assert_false(path_exists(path));
   free(path);
+}
+
+static void kept_directory_stays_for_its_owner_and_is_refused_to_others(void **state) {
+  (void)state;
+  char *path = own("work"), *block = own("work/" SESSION "/1/1/1-1"), *slots = own("work/slots/0");
+  uuid mine = uuid_new(), other = uuid_new();
+  work_dir w;
+  assert_int_equal(work_dir_open(path, &mine, &w, NULL), HF_OK);
+  assert_int_equal(file_make_dirs(block, NULL), HF_OK);
+  assert_int_equal(file_make_dirs(slots, NULL), HF_OK);
+  work_dir_close(&w);
+  assert_true(path_exists(block));
+  assert_false(path_exists(slots));
+
+  assert_refused(path, HF_E_WORK_DIR, "is kept for a state directory");
+  hf_error error = {0};
+  assert_int_equal(work_dir_open(path, &other, &w, &error), HF_E_WORK_DIR);
+  assert_non_null(strstr(error.message, "is kept for another state directory"));
+  hf_error_reset(&error);
+  assert_true(path_exists(block));
+
+  write_text(scratch_path(&place, "work/holdfast.lock"), "1\n"); /* as after a kill */
+  assert_refused(path, HF_E_WORK_DIR, "is kept for a state directory");
+  assert_int_equal(work_dir_open(path, &mine, &w, NULL), HF_OK);
+  assert_true(path_exists(block));
+  work_dir_close(&w);
+  assert_true(path_exists(block));
+  free(path);
+  free(block);
+  free(slots);
 }
 
 int main(void) {
@@ -249,6 +279,7 @@ int main(void) {
       CASE(automatic_directory_of_a_dead_owner_is_swept),
       CASE(automatic_directory_in_a_shared_parent_is_refused),
       CASE(automatic_directory_from_the_environment_is_used),
+      CASE(kept_directory_stays_for_its_owner_and_is_refused_to_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
