@@ -3,7 +3,7 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-slt lint check format bench asan tsan docs stats
+.PHONY: help setup build demo test test-slt lint check format bench asan tsan fuzz docs stats
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -33,6 +33,11 @@ asan: setup ## run the tests with AddressSanitizer and UBSan
 tsan: setup ## run the unit tests with ThreadSanitizer (libduckdb is not instrumented)
 	@CC=clang tools/build build-tsan -DHOLDFAST_SANITIZE=thread
 	@tools/run-tests build-tsan -L unit $(if $(T),-R '$(T)')
+fuzz: setup ## fuzz what decodes bytes, with libFuzzer; SECONDS=600 each, TARGET=ipc
+	@CC=clang cmake -S . -B build-fuzz -G Ninja --log-level=WARNING -DHOLDFAST_SANITIZE=address,undefined \
+	  -DHOLDFAST_FUZZ=ON >/dev/null
+	@cmake --build build-fuzz --target fuzz
+	@tools/fuzz build-fuzz $(or $(SECONDS),600) $(TARGET)
 docs: ## write docs/errors.md, configuration.md and states.md from their tables
 	@tools/gen-docs
 	@tools/gen-states

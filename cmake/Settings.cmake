@@ -31,3 +31,7 @@ if(HOLDFAST_SANITIZE)
     -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
 endif()
+
+if(HOLDFAST_FUZZ)
+  target_compile_options(hf_settings INTERFACE -fsanitize=fuzzer-no-link)
+endif()

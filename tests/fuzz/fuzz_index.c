@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer entry: any bytes as an index whose checksum holds; what decodes must
- * encode to the same bytes again. Build with clang -fsanitize=fuzzer,address.
+ * Target: any bytes as an index whose checksum holds; what decodes must
+ * encode to the same bytes again.
  */
+#include "fuzz/fuzz.h"
+
 #include "exchange/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
   block_index index;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer entry: any bytes as a schema message and as a batch of a fixed schema.
+ * Target: any bytes as a schema message and as a batch of a fixed schema.
  * What is read with full checks has its values looked at, also through a window.
- * Build with clang -fsanitize=fuzzer,address; link tests/support/made_*.c.
  */
+#include "fuzz/fuzz.h"
+#include "fuzz/shape.h"
+
 #include "arrow/ipc.h"
 
 #include "arrow/type.h"
@@ -11,8 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 enum { MOST_ROWS_LOOKED_AT = 4096 };
 
@@ -46,7 +46,7 @@ static void read_with(ipc_decoder *decoder, const struct ArrowSchema *shape, ipc
 static void read_batch(const uint8_t *bytes, size_t length) {
   struct ArrowSchema shape;
   ipc_decoder *decoder;
-  made_schema("+s(i;u;+l(l);b;+us:0,1(i;u);+s(d:5,1,32;z);+w:2(s);n;+m(+s(u;i)))", &shape);
+  made_schema(FUZZ_IPC_SHAPE, &shape);
   if (ipc_decoder_new(&shape, NULL, 0, &decoder, NULL) == HF_OK) {
     read_with(decoder, &shape, (ipc_cursor){bytes, length}, false);
     read_with(decoder, &shape, (ipc_cursor){bytes, length}, true);

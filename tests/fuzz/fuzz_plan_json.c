@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer entry: any bytes as the answer of json_serialize_plan. They are a
- * tree or a refusal; a tree is SQL or a refusal. Build with clang
- * -fsanitize=fuzzer,address; seed with answers of real queries.
+ * Target: any bytes as the answer of json_serialize_plan. They are a
+ * tree or a refusal; a tree is SQL or a refusal.
  */
+#include "fuzz/fuzz.h"
+
 #include "sql/write.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
   const plan_write_options options = {0};
