@@ -47,18 +47,54 @@ static hf_status copy_entry(const entry_view *view, held_need *need, arena *a, h
   return HF_OK;
 }
 
+static void count_hit(scheduler *s, job *j, held_need *need) {
+  if (!need->is_counted) {
+    need->is_counted = true;
+    j->profile.held_hits++;
+    registry_touch(s->registry, &need->key, clock_wall_us());
+  }
+}
+
+void held_count(scheduler *s, job *j) {
+  held_need *need = NULL;
+  LL_FOREACH(j->plan.needs, need) {
+    if (need->state == NEED_ANSWERED && need->info.answer == HELD_READ && !need->is_stale) {
+      count_hit(s, j, need);
+    }
+  }
+}
+
 static hf_status say_read(scheduler *s, job *j, held_need *need, hf_error *error) {
   entry_view view;
   registry_lookup(s->registry, &need->key, &view);
   HF_TRY(registry_lease_add(s->registry, &need->key, j->id, error));
   HF_TRY(copy_entry(&view, need, j->plan.lasting, error));
   need->state = NEED_ANSWERED;
-  if (!need->is_counted) {
-    need->is_counted = true;
-    j->profile.held_hits++;
-    registry_touch(s->registry, &need->key, clock_wall_us());
+  need->wants_check = j->settings.follows_sources && !need->is_ours && need->n_stale < REPLANS_AT_MOST;
+  if (j->is_fill || need->wants_check) {
+    HF_TRY(freshness_copy(&view, need, j->plan.lasting, error));
+  }
+  if (need->wants_check && freshness_is_outrun(s, &view)) {
+    need->is_stale = true; /* held_ask asks anew */
+    return HF_OK;
+  }
+  if (!need->wants_check) {
+    count_hit(s, j, need);
   }
   return HF_OK;
+}
+
+/* Drops an entry whose sources have changed, unless another has taken its place. */
+static void drop_stale(scheduler *s, held_need *need) {
+  entry_view view;
+  if (registry_lookup(s->registry, &need->key, &view) == ENTRY_MATERIALISED &&
+      view.generation == need->info.generation) {
+    registry_invalidate(s->registry, &need->key, "source changed", &s->actions);
+  }
+  need->is_stale = false;
+  need->wants_check = false;
+  need->n_stale++;
+  need->state = NEED_NEW;
 }
 
 /* ------------------------------------------------------------------ asking */
@@ -83,12 +119,28 @@ static hf_status check(const scheduler *s, const uuid *session, const held_need 
   return HF_OK;
 }
 
-/* The claim is this job's: a job of its own computes the node's input. */
-static void start_fill(scheduler *s, job *j, held_need *need) {
+void held_settings(const declaration *row, stage_setting *rows, job_settings *settings) {
+  size_t n = 0;
+  const char *at = row->settings, *end = at == NULL ? NULL : at + row->settings_bytes;
+  while (at != NULL && at < end && n < SETTINGS_AT_MOST) {
+    const char *value = at + strlen(at) + 1;
+    rows[n++] = (stage_setting){.name = at, .value = value};
+    at = value + strlen(value) + 1;
+  }
+  if (n > 0) {
+    settings->engine = rows;
+    settings->n_engine = n;
+  }
+}
+
+/* The claim is this job's: a job of its own computes the node's input, as it would have been when it was declared. */
+static void start_fill(scheduler *s, job *j, held_need *need, const declaration *row) {
+  stage_setting rows[SETTINGS_AT_MOST];
   job_request request = {
       .session = j->session, .relation = relation_look(need->node).input, .settings = j->settings};
   job *fill = NULL;
   job_id id = {s->next_job};
+  held_settings(row, rows, &request.settings);
   if (job_new(s, &request, j->owner, &fill, &need->fill_error) != HF_OK) {
     registry_abort(s->registry, &need->key, id, HF_CLASS_RESOURCE, &s->actions);
     return;
@@ -125,8 +177,9 @@ static hf_status ask(scheduler *s, job *j, held_need *need, hf_error *error) {
   switch (registry_begin_or_wait(s->registry, &need->key, &j->session, fill, j->id, error)) {
     case BEGIN_CLAIMED:
       j->profile.held_fills++;
+      need->is_ours = true;
       wait_for(s, need);
-      start_fill(s, j, need);
+      start_fill(s, j, need, row);
       return HF_OK;
     case BEGIN_WAITING:
       if (!need->is_counted) {
@@ -159,11 +212,22 @@ static void go_on(scheduler *s, job *j) {
   job_raise(s, j, JOB_EVENT_ANSWERED);
 }
 
+/* Until there is an answer that is not stale, or something to wait for. */
+static hf_status ask_on(scheduler *s, job *j, held_need *need, hf_error *error) {
+  while (need->state == NEED_NEW || need->is_stale) {
+    if (need->is_stale) {
+      drop_stale(s, need);
+    }
+    HF_TRY(ask(s, j, need, error));
+  }
+  return HF_OK;
+}
+
 void held_ask(scheduler *s, job *j) {
   hf_error error = {0};
   held_need *need = NULL;
   LL_FOREACH(j->plan.needs, need) {
-    if (need->state == NEED_NEW && ask(s, j, need, &error) != HF_OK) {
+    if (ask_on(s, j, need, &error) != HF_OK) {
       job_fail(s, j, &error);
       return;
     }
@@ -186,6 +250,7 @@ void held_forget(scheduler *s, job *j) {
   held_need *need = NULL;
   LL_FOREACH(j->plan.needs, need) {
     need->state = NEED_NEW;
+    need->is_stale = need->wants_check = false;
   }
 }
 
@@ -224,33 +289,47 @@ static void tell_waiters(scheduler *s, const job *fill) {
   }
 }
 
-void held_settle(scheduler *s, job *fill) {
-  tell_waiters(s, fill);
-  if (fill->state != JOB_SUCCEEDED) {
-    registry_abort(s->registry, &fill->key, fill->id, fill->error.error_class, &s->actions);
-    return;
-  }
+/* What the fill made; memory in the fill's arena. */
+static hf_status output_of(const scheduler *s, const job *fill, entry_output *out, hf_error *error) {
   const stage_run *last = &fill->runs[fill->n_runs - 1];
   entry_location *locations = arena_array(fill->memory, last->planned->n_tasks, sizeof *locations);
   if (locations == NULL) {
-    registry_abort(s->registry, &fill->key, fill->id, HF_CLASS_RESOURCE, &s->actions);
-    return;
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
   }
   for (uint32_t t = 0; t < last->planned->n_tasks; t++) {
     locations[t] = (entry_location){
         .job = fill->id, .stage = last->planned->id, .task = {t + 1}, .attempt = last->tasks[t].attempt};
     snprintf(locations[t].executor, sizeof locations[t].executor, "%s", executor_id(s->executor));
   }
-  entry_output output = {.columns = fill->plan.columns,
-                         .rows = fill->rows,
-                         .bytes = fill->bytes,
-                         .ordered = last->planned->ordered,
-                         .indeterminate = fill->plan.traits.indeterminate,
-                         .locations = locations,
-                         .n_locations = last->planned->n_tasks,
-                         .cost_us = clock_monotonic_us() - fill->started_us};
-  if (registry_complete(s->registry, &fill->key, fill->id, &output, &s->actions) == COMPLETE_REFUSED) {
-    registry_abort(s->registry, &fill->key, fill->id, HF_CLASS_RETRYABLE, &s->actions);
+  *out = (entry_output){.columns = fill->plan.columns,
+                        .rows = fill->rows,
+                        .bytes = fill->bytes,
+                        .ordered = last->planned->ordered,
+                        .indeterminate = fill->plan.traits.indeterminate,
+                        .locations = locations,
+                        .n_locations = last->planned->n_tasks,
+                        .cost_us = clock_monotonic_us() - fill->started_us,
+                        .created_us = clock_wall_us()};
+  return freshness_of_fill(fill, out, error);
+}
+
+void held_settle(scheduler *s, job *fill) {
+  entry_output output;
+  tell_waiters(s, fill);
+  hf_error_class class = fill->error.error_class;
+  bool is_there = fill->state == JOB_SUCCEEDED;
+  if (is_there && output_of(s, fill, &output, NULL) != HF_OK) {
+    is_there = false;
+    class = HF_CLASS_RESOURCE;
+  }
+  if (is_there &&
+      (freshness_was_written(fill, &output) ||
+       registry_complete(s->registry, &fill->key, fill->id, &output, &s->actions) == COMPLETE_REFUSED)) {
+    is_there = false;
+    class = HF_CLASS_RETRYABLE;
+  }
+  if (!is_there) {
+    registry_abort(s->registry, &fill->key, fill->id, class, &s->actions);
   }
 }
 
@@ -273,7 +352,7 @@ static void wake(scheduler *s, const registry_action *action) {
     on_inline(s, j, need);
   } else if (action->kind == REGISTRY_FAIL_WAITER) {
     job_fail(s, j, &need->fill_error);
-  } else if (ask(s, j, need, &error) != HF_OK) {
+  } else if (ask_on(s, j, need, &error) != HF_OK) {
     job_fail(s, j, &error);
   } else {
     go_on(s, j);

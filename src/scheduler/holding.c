@@ -143,6 +143,7 @@ static bool list_one(void *context, const declaration *row) {
                   .last_read_us = view.last_read_us,
                   .cost_us = view.output.cost_us,
                   .saved_us = view.hits * view.output.cost_us,
+                  .partitions = view.output.n_locations,
                   .last_drop = view.last_drop};
   fill_storage(row, &view, &out.storage);
   c->each(c->context, &out);

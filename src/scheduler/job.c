@@ -146,6 +146,7 @@ static void on_planned(scheduler *s, message *m) {
     return;
   }
   note_fallback(j);
+  held_count(s, j);
   job_raise(s, j, j->plan.needs_held ? JOB_EVENT_NEEDS_HELD : JOB_EVENT_PLANNED);
 }
 

@@ -78,7 +78,8 @@ static hf_status source_learn(scheduler *s, planning *p, const source_request *r
   if (known == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
   }
-  HF_TRY(source_resolve(s->sources, request, &known->source, error));
+  HF_TRY(source_resolve_versions(s->sources, request, p->lasting, &known->versions, &known->n_versions,
+                                 &known->source, error));
   known->request = request;
   LL_PREPEND(p->sources, known);
   return HF_OK;
@@ -226,7 +227,10 @@ static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   if (p->memory == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
   }
-  HF_TRY(planning_lower(s, p, error));
+  p->needs_held = freshness_check(p);
+  if (!p->needs_held) {
+    HF_TRY(planning_lower(s, p, error));
+  }
   if (p->needs_held) {
     return HF_OK;
   }

@@ -51,7 +51,7 @@ void hf_cancel_free(hf_cancel *cancel) {
   mem_free(cancel);
 }
 
-static bool cancel_is_signalled(const hf_cancel *cancel) {
+bool cancel_is_signalled(const hf_cancel *cancel) {
   return cancel != NULL && atomic_load(&cancel->signalled);
 }
 

@@ -42,6 +42,7 @@ typedef struct job_settings {
   size_t n_engine;
   uint32_t tasks; /* that a query is split into; 0: by the size of its input */
   uint64_t sink_budget_bytes, batch_bytes, block_bytes, ordered_below_bytes;
+  bool follows_sources; /* held results whose sources have changed are computed anew */
 } job_settings;
 
 /* For a session's parsing, and for showing values as text: runs `use(context, planner)` with the engine of a planner
@@ -98,6 +99,12 @@ hf_status scheduler_declare(scheduler *s, const declaration *row, hf_error *erro
 void scheduler_unpersist(scheduler *s, const uuid *key, bool blocking);
 /* Drops the data but keeps the declaration: the next use computes again under a new generation. */
 void scheduler_refresh(scheduler *s, const uuid *key);
+/* The same for all of the session's holds that are in the relation, that depend on these, or that were computed from its
+ * files. Errors: those of lowering; files that are gone are no error. */
+hf_status scheduler_refresh_relation(scheduler *s, const job_request *request, hf_error *error);
+/* Files at or below the path have changed, by whom `why` says (static text): holds of the session (NULL: all) that were
+ * computed from them are dropped, fills that read them do not count. Does not wait. `path` is absolute, links resolved. */
+void scheduler_note_written(scheduler *s, const uuid *session, const char *path, const char *why);
 /* Never waits for a computation. HF_HOLD_NOT_DECLARED for an unknown key. */
 void scheduler_storage(scheduler *s, const uuid *key, hf_storage *out);
 
@@ -107,6 +114,7 @@ typedef struct hold_row {
   uuid session;
   const char *name;                                      /* or NULL */
   uint64_t declared_us, last_read_us, cost_us, saved_us; /* saved: hits × cost */
+  uint64_t partitions; /* attempts that its blocks lie in */
   const char *last_drop;
 } hold_row;
 /* Calls `each` on the scheduler's thread for each hold of the session (NULL: all); must not call the scheduler. */
@@ -118,5 +126,8 @@ void scheduler_remove_session(scheduler *s, const uuid *session);
 
 /* ----------------------------------------------------------------- cancel
  * hf_cancel of the public API lives here: a flag and the job it was given to. */
+
+/* For what an operation does beside its job. False of NULL. Thread: any. */
+bool cancel_is_signalled(const hf_cancel *cancel);
 
 #endif

@@ -22,6 +22,7 @@
 #include <utlist.h>
 
 enum {
+  SETTINGS_AT_MOST = 32, /* of DuckDB's that a declaration keeps */
   REPLANS_AT_MOST = 3, /* times that a job plans again after a held block was lost */
   REMOVED_KEPT = 256   /* sessions that ended last: calls that were on their way are told so */
 };
@@ -58,6 +59,8 @@ typedef struct known_source {
   struct known_source *next;
   const source_request *request; /* of the relation */
   source *source;
+  source_version *versions; /* as it was listed, before anything was read */
+  size_t n_versions;
 } known_source;
 
 typedef enum need_state {
@@ -76,12 +79,18 @@ typedef struct held_need {
   bool is_counted;   /* in the profile, as hit, fill or wait: what it was at first */
   bool is_inlined;   /* counted as inline */
   bool stays_inline; /* its fill failed: not asked again by this job */
+  bool is_ours;      /* this job had it computed: it is as fresh as the job */
+  bool wants_check;  /* its sources are to be looked at before it is read: by a planning thread */
+  bool is_stale;     /* that was done, and they have changed */
+  unsigned n_stale;
   job_id fill;       /* WAITING: whose claim it is */
   hf_error fill_error;
   held_info info;
   uint64_t bytes;
   const entry_location *locations;
   size_t n_locations;
+  const entry_source *sources; /* for a check, or for the entry that a fill makes of it; else NULL */
+  size_t n_sources;
   /* for EXPLAIN */
   bool is_miss, is_released;
   const char *name; /* or NULL */
@@ -161,6 +170,14 @@ uint64_t planning_input_bytes(const planning *p);
 
 /* cutting.c: makes the graph, or says why there is none. `columns` are known. Thread: a planning thread. */
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error);
+/* freshness.c: looks at the sources of held results that want it; true when some have changed. Thread: a planning
+ * thread. */
+bool freshness_check(planning *p);
+/* Copies an entry's sources, in `a`. */
+hf_status freshness_copy(const entry_view *view, held_need *need, arena *a, hf_error *error);
+/* Tells whether a hold that the entry was computed from has been computed again since. */
+bool freshness_is_outrun(const scheduler *s, const entry_view *view);
+
 /* How many tasks the lowered query is to be split into. */
 uint32_t cutting_tasks(const scheduler *s, const planning *p);
 /* Appends the SQL of a stage with hf_scan('<input>') for every input. */
@@ -243,6 +260,8 @@ typedef struct job {
   bool is_draining; /* these shall end, then `drained` is raised */
   job_event drained;
   uint64_t started_us, rows, bytes;
+  struct written_path *written; /* of a fill: noted while it ran; in `memory` */
+  bool is_outdated;             /* of a fill: so was one for which there was no memory */
   hf_profile profile;
   hf_error error;
   struct job *next_ended;
@@ -284,10 +303,21 @@ void held_leave(scheduler *s, job *j);
 void held_forget(scheduler *s, job *j);
 /* The answer of a look: nothing is claimed. Fills info, name and the miss and released marks; memory in `a`. */
 hf_status held_look(scheduler *s, const uuid *session, held_need *need, arena *a, hf_error *error);
+/* Puts the engine's settings of the declaration in the place of those given; `rows` has room for SETTINGS_AT_MOST, and
+ * the declaration lends the texts. Unchanged when it has none. */
+void held_settings(const declaration *row, stage_setting *rows, job_settings *settings);
 /* A fill is over: completes or aborts its claim. */
 void held_settle(scheduler *s, job *fill);
+/* Counts the hits that waited for their sources to be looked at. */
+void held_count(scheduler *s, job *j);
 /* Performs one action of the registry. */
 void held_perform(scheduler *s, const registry_action *action);
+
+/* freshness.c */
+/* What the entry of a fill was computed from: its files and what held results that it read were. In the fill's memory. */
+hf_status freshness_of_fill(const job *fill, entry_output *out, hf_error *error);
+/* Tells whether a path that was written while it ran is among them. */
+bool freshness_was_written(const job *fill, const entry_output *output);
 
 /* launch.c */
 void launch_job(scheduler *s, job *j);

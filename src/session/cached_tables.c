@@ -197,16 +197,44 @@ hf_status clear_cache(session *s, hf_error *error) {
 
 /* ------------------------------------------------------------------ REFRESH */
 
+static hf_status refresh_relation(session *s, const relation *r, hf_error *error) {
+  arena *a = arena_new();
+  if (a == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to refresh a table");
+  }
+  job_request request = {.session = s->id, .relation = r};
+  hf_status status = settings_for_job(s, a, &request.settings, error);
+  if (status == HF_OK) {
+    status = scheduler_refresh_relation(runtime_scheduler(s->runtime), &request, error);
+  }
+  arena_free(a);
+  return status;
+}
+
 hf_status refresh_table(session *s, const char *name, hf_error *error) {
   name_list *list = names_snapshot(&s->names);
   const name_entry *present = name_list_find(list, name);
-  hf_status status = HF_OK;
-  if (present == NULL) {
-    status = name_list_missing(list, "no view or cached table has this name", name, error);
-  } else if (hold_is_held(s, present->bound)) {
-    relation_view view = relation_look(present->bound);
-    scheduler_refresh(runtime_scheduler(s->runtime), &view.cache_id);
-  }
+  hf_status status = present == NULL
+                         ? name_list_missing(list, "no view or cached table has this name", name, error)
+                         : refresh_relation(s, present->bound, error);
   name_list_release(list);
   return status;
+}
+
+hf_status refresh_path(session *s, const char *path, hf_error *error) {
+  if (path[0] == '\0') {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "the path to refresh is empty");
+  }
+  const char *mark = strpbrk(path, "*?[");
+  size_t length = mark == NULL ? strlen(path) : (size_t)(mark - path);
+  while (mark != NULL && length > 0 && path[length - 1] != '/') {
+    length--; /* the directory in front of the first part with a mark */
+  }
+  char *fixed = mem_strndup(length == 0 ? "." : path, length == 0 ? 1 : length);
+  if (fixed == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to refresh a path");
+  }
+  hold_note_changed(s, &s->id, fixed, "refresh");
+  mem_free(fixed);
+  return HF_OK;
 }

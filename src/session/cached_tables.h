@@ -21,7 +21,10 @@ hf_status cache_table(session *s, const cache_table_request *request, hf_error *
 hf_status uncache_table(session *s, const char *name, bool if_exists, hf_error *error);
 /* Lets every hold of the session go, those without a name too. */
 hf_status clear_cache(session *s, hf_error *error);
-/* Errors: TABLE_NOT_FOUND. Of a view that is not held: nothing happens. */
+/* Drops the data of the name's hold, of holds in it and on top of these, and of what was computed from its files. Errors:
+ * TABLE_NOT_FOUND. */
 hf_status refresh_table(session *s, const char *name, hf_error *error);
+/* Drops the data of holds computed from files at or below the path (of a pattern: its fixed directory). */
+hf_status refresh_path(session *s, const char *path, hf_error *error);
 
 #endif

@@ -5,7 +5,6 @@
  * Thread: any.
  */
 #include "session/cached_tables.h"
-#include "session/listings.h"
 
 #include "base/utf8.h"
 
@@ -110,6 +109,11 @@ static hf_status run_refresh_table(const command *c, relation **out, hf_error *e
   return refresh_table(c->session, c->read->name, error);
 }
 
+static hf_status run_refresh_path(const command *c, relation **out, hf_error *error) {
+  (void)out;
+  return refresh_path(c->session, c->read->name, error);
+}
+
 static hf_status run_show_cache(const command *c, relation **out, hf_error *error) {
   return listing_holds(c->session, out, error);
 }
@@ -196,6 +200,7 @@ static hf_status (*const COMMANDS[])(const command *c, relation **out, hf_error 
     [STATEMENT_UNCACHE_TABLE] = run_uncache_table,
     [STATEMENT_CLEAR_CACHE] = run_clear_cache,
     [STATEMENT_REFRESH_TABLE] = run_refresh_table,
+    [STATEMENT_REFRESH_PATH] = run_refresh_path,
     [STATEMENT_SHOW_CACHE] = run_show_cache,
     [STATEMENT_SHOW_TABLES] = run_show_tables,
     [STATEMENT_SHOW_SETTING] = run_show_setting,

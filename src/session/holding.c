@@ -8,6 +8,9 @@
 
 #include "base/clock.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -34,12 +37,26 @@ hf_status hold_level(const char *name, const char **out, hf_error *error) {
 
 /* ------------------------------------------------------------------ declare */
 
+/* name NUL value NUL … of the settings that change results. */
+static hf_status pack_settings(const job_settings *settings, arena *a, declaration *out, hf_error *error) {
+  buf packed = {0};
+  for (size_t i = 0; i < settings->n_engine; i++) {
+    buf_append(&packed, settings->engine[i].name, strlen(settings->engine[i].name) + 1);
+    buf_append(&packed, settings->engine[i].value, strlen(settings->engine[i].value) + 1);
+  }
+  out->settings = packed.failed ? NULL : arena_strndup(a, packed.data, packed.length);
+  out->settings_bytes = packed.length;
+  buf_reset(&packed);
+  return out->settings == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to declare a hold") : HF_OK;
+}
+
 /* Fills the row of the declarations. `columns` are in `a`. */
 static hf_status declare(session *s, const relation *node, const char *name, arena *a, hf_error *error) {
   relation_view view = relation_look(node);
   job_request request = {.session = s->id, .relation = view.input};
   declaration row = {.key = view.cache_id, .session = s->id, .name = name, .declared_us = clock_wall_us()};
   HF_TRY(settings_for_job(s, a, &request.settings, error));
+  HF_TRY(pack_settings(&request.settings, a, &row, error));
   HF_TRY(scheduler_describe(runtime_scheduler(s->runtime), &request, a, &row.columns, error));
   relation_fingerprint(view.input, row.fingerprint);
   memcpy(row.level, view.level, strlen(view.level) + 1);
@@ -136,4 +153,62 @@ static hf_status storage_entered(session *s, const relation *r, hf_storage *out,
 hf_status session_storage(session *s, const relation *r, hf_storage *out, hf_error *error) {
   HF_TRY(session_enter(s, error));
   return session_leave(s, storage_entered(s, r, out, error));
+}
+
+typedef struct each_call {
+  void (*each)(void *context, const hold_row *row);
+  void *context;
+} each_call;
+
+static void tell_if_held(void *context, const hold_row *row) {
+  const each_call *call = context;
+  if (row->storage.state != HF_HOLD_RELEASED) {
+    call->each(call->context, row);
+  }
+}
+
+hf_status session_each_hold(session *s, void (*each)(void *context, const hold_row *row), void *context,
+                            hf_error *error) {
+  each_call call = {each, context};
+  HF_TRY(session_enter(s, error));
+  scheduler_list_holds(runtime_scheduler(s->runtime), &s->id, tell_if_held, &call);
+  return session_leave(s, HF_OK);
+}
+
+/* ------------------------------------------------------------------ written */
+
+/* Resolves links; of a file that is gone, those of its directory. */
+static void resolve_path(const char *path, char out[PATH_MAX]) {
+  char dir[PATH_MAX];
+  if (realpath(path, out) != NULL) {
+    return;
+  }
+  const char *slash = strrchr(path, '/');
+  snprintf(dir, sizeof dir, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1, slash == NULL ? "." : path);
+  char resolved[PATH_MAX];
+  if (realpath(dir, resolved) == NULL) {
+    snprintf(resolved, sizeof resolved, "%s", dir);
+  }
+  const char *name = slash == NULL ? path : slash + 1;
+  if (strlen(resolved) + strlen(name) + 2 > PATH_MAX) {
+    resolved[0] = '\0'; /* no such file was ever read */
+  }
+  memcpy(out, resolved, strlen(resolved) + 1);
+  if (out[0] != '\0' && strcmp(out, "/") != 0) {
+    strncat(out, "/", PATH_MAX - strlen(out) - 1);
+  }
+  strncat(out, name, PATH_MAX - strlen(out) - 1);
+}
+
+void hold_note_changed(session *s, const uuid *of, const char *path, const char *why) {
+  char resolved[PATH_MAX];
+  resolve_path(path, resolved);
+  scheduler_note_written(runtime_scheduler(s->runtime), of, resolved, why);
+}
+
+void session_note_written(session *s, const char *path) {
+  if (session_enter(s, NULL) == HF_OK) {
+    hold_note_changed(s, NULL, path, "written");
+    session_leave(s, HF_OK);
+  }
 }

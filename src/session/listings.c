@@ -4,7 +4,7 @@
  * fills an answer.
  * Thread: any. The rows of holds are filled on the scheduler's thread.
  */
-#include "session/listings.h"
+#include "session/session_internal.h"
 
 #include "base/mem.h"
 #include "session/answer.h"

@@ -81,6 +81,22 @@ typedef struct text_sink {
 hf_status session_show(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
                        const text_sink *sink, hf_error *error);
 
+/* A file to write; borrowed. `format` is "parquet" or "csv"; options are the writer's by name, their values as text. */
+typedef struct session_target {
+  const char *format, *path;
+  bool overwrite;
+  const hf_setting *options;
+  size_t n_options;
+} session_target;
+typedef struct session_write_call {
+  const relation *relation;
+  const session_target *target;
+  const job_watch *watch;
+  hf_profile *profile; /* or NULL */
+} session_write_call;
+/* See hf_df_write_parquet. */
+hf_status session_write(session *s, const session_write_call *call, hf_error *error);
+
 /*
  * A cache node over `r` with a declaration of its own; level NULL: MEMORY_AND_DISK_DESER; NONE: `r` itself, not held.
  * `name` is CACHE TABLE's, or NULL. Errors: INVALID_ARGUMENT (level), and those of binding the query.
@@ -89,6 +105,16 @@ hf_status session_cache(session *s, const relation *r, const char *level, const 
                         hf_error *error);
 hf_status session_unpersist(session *s, const relation *r, bool blocking, hf_error *error);
 hf_status session_storage(session *s, const relation *r, hf_storage *out, hf_error *error);
+/* Calls `each` for every hold of the session that was not let go, in the order of declaring; the row is borrowed for the
+ * call, in which the session must not be called. */
+hf_status session_each_hold(session *s, void (*each)(void *context, const hold_row *row), void *context,
+                            hf_error *error);
+/*
+ * To be called after files at or below the path (a file or a directory, there or gone) were written or deleted by
+ * Holdfast, also when that failed half way: held results of any session of the engine that were computed from files
+ * there are dropped, and fills that read them are begun again. Does not wait.
+ */
+void session_note_written(session *s, const char *path);
 
 /* Names for completion: views, cached tables; `each` returns false to stop. */
 void session_each_name(session *s, bool (*each)(void *context, const char *name), void *context);

@@ -63,8 +63,20 @@ bool hold_is_held(session *s, const relation *r);
 /* Lets the hold of a cache node of this session go; of any other relation: nothing. */
 void hold_release(session *s, const relation *r, bool blocking);
 
+/* Holds of the session `of` (NULL: all) that were computed from files at or below the path go; `why` is static text. */
+void hold_note_changed(session *s, const uuid *of, const char *path, const char *why);
+
 /* Names a relation. Errors: NAME_EXISTS unless `replace`. A hold that CACHE TABLE made for the old meaning is let go. */
 hf_status view_put(session *s, const relation *r, const char *name, bool replace, hf_error *error);
+
+/* listings.c: what SHOW and EXPLAIN answer, as relations. Holds of the session that were not let go: */
+hf_status listing_holds(session *s, relation **out, hf_error *error);
+/* Views and cached tables. */
+hf_status listing_names(session *s, relation **out, hf_error *error);
+/* One setting, or all of them for "all" and "settings". Errors: SETTING_UNKNOWN. */
+hf_status listing_settings(session *s, const char *name, relation **out, hf_error *error);
+/* The plan of a relation, a row a line. */
+hf_status listing_plan(session *s, const relation *r, relation **out, hf_error *error);
 
 /* Removes the files of the Arrow streams that the session took. */
 void client_data_remove(session *s);

@@ -66,6 +66,7 @@ hf_status settings_for_job(session *s, arena *a, job_settings *out, hf_error *er
   out->batch_bytes = config_number(s->settings, CONFIG_SHUFFLE_BATCH_BYTES);
   out->block_bytes = config_number(s->settings, CONFIG_SHUFFLE_BLOCK_BYTES);
   out->ordered_below_bytes = config_number(s->settings, CONFIG_SQL_ORDERED_BELOW);
+  out->follows_sources = strcmp(config_text(s->settings, CONFIG_CACHE_ON_SOURCE_CHANGE), "refresh") == 0;
   pthread_mutex_unlock(&s->lock);
   if (!complete) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the settings of a job");

@@ -235,8 +235,15 @@ static hf_status read_clear(statement_text *s, statement *out) {
 }
 
 static hf_status read_refresh(statement_text *s, statement *out) {
+  token path = peek(s);
+  if (path.kind == TOKEN_STRING || path.kind == TOKEN_NAME) {
+    out->kind = STATEMENT_REFRESH_PATH;
+    out->name = token_value(s->list.text, path, s->arena);
+    s->at++;
+    return out->name == NULL ? out_of_memory(s) : expect_end(s);
+  }
   out->kind = STATEMENT_REFRESH_TABLE;
-  HF_TRY(expect(s, "table", "TABLE"));
+  HF_TRY(expect(s, "table", "TABLE, or a path in quotes"));
   HF_TRY(read_name(s, &out->name));
   return expect_end(s);
 }

@@ -55,6 +55,8 @@ static void statement_accepted_gives_its_parts(void **state) {
        {.kind = STATEMENT_UNCACHE_TABLE, .name = "t", .if_exists = true, .query_position = -1}},
       {"clear cache", {.kind = STATEMENT_CLEAR_CACHE, .query_position = -1}},
       {"refresh table t", {.kind = STATEMENT_REFRESH_TABLE, .name = "t", .query_position = -1}},
+      {"refresh '/a b'", {.kind = STATEMENT_REFRESH_PATH, .name = "/a b", .query_position = -1}},
+      {"REFRESH \"/a\";", {.kind = STATEMENT_REFRESH_PATH, .name = "/a", .query_position = -1}},
       {"show cache", {.kind = STATEMENT_SHOW_CACHE, .query_position = -1}},
       {"show tables", {.kind = STATEMENT_SHOW_TABLES, .query_position = -1}},
       {"show views", {.kind = STATEMENT_SHOW_TABLES, .query_position = -1}},

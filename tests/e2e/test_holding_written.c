@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that Holdfast itself writes: what was computed from them before is dropped, in every session. */
+#include "session/session.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct written_case {
+  char dir[64];
+  session *mine, *other;
+} written_case;
+
+static int open_case(void **state) {
+  static written_case c;
+  snprintf(c.dir, sizeof c.dir, "/tmp/hf-written-XXXXXX");
+  assert_non_null(mkdtemp(c.dir));
+  assert_int_equal(session_open(NULL, 0, NULL, &c.mine, NULL), HF_OK);
+  assert_int_equal(session_open(NULL, 0, c.mine, &c.other, NULL), HF_OK);
+  *state = &c;
+  return 0;
+}
+
+static int close_case(void **state) {
+  written_case *c = *state;
+  session_close(c->other);
+  session_close(c->mine);
+  return file_remove_tree(c->dir, NULL) != HF_OK;
+}
+
+static const char *path_of(const written_case *c, const char *name) {
+  static char path[128];
+  snprintf(path, sizeof path, "%s/%s", c->dir, name);
+  return path;
+}
+
+static void put_file(const written_case *c, const char *name, const char *text) {
+  FILE *file = fopen(path_of(c, name), "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* A cache node over SQL with the path of a file in it. */
+static relation *held_of(const written_case *c, session *s, const char *name, const char *more) {
+  char sql[256];
+  relation *r = NULL, *held = NULL;
+  snprintf(sql, sizeof sql, "SELECT n FROM '%s'%s", path_of(c, name), more);
+  assert_int_equal(session_sql(s, sql, NULL, NULL, &r, NULL), HF_OK);
+  assert_int_equal(session_cache(s, r, NULL, NULL, &held, NULL), HF_OK);
+  relation_release(r);
+  return held;
+}
+
+static uint64_t rows_of(session *s, const relation *held, hf_profile *profile) {
+  uint64_t rows = 0;
+  hf_error error = {0};
+  if (session_count(s, held, NULL, profile, &rows, &error) != HF_OK) {
+    fail_msg("count: %s", error.message);
+  }
+  return rows;
+}
+
+static hf_hold_state state_of(session *s, const relation *held) {
+  hf_storage storage;
+  assert_int_equal(session_storage(s, held, &storage, NULL), HF_OK);
+  return storage.state;
+}
+
+typedef struct found {
+  unsigned rows;
+  char last_drop[40];
+} found;
+
+static void note_row(void *context, const hold_row *row) {
+  found *f = context;
+  f->rows++;
+  snprintf(f->last_drop, sizeof f->last_drop, "%s", row->last_drop);
+}
+
+static void written_path_drops_holds_of_all_sessions(void **state) {
+  written_case *c = *state;
+  hf_profile profile;
+  put_file(c, "a.csv", "n\n1\n");
+  put_file(c, "b.csv", "n\n1\n2\n");
+  relation *mine = held_of(c, c->mine, "a.csv", "");
+  relation *other = held_of(c, c->other, "*.csv", "");
+  relation *apart = held_of(c, c->mine, "b.csv", "");
+  assert_int_equal(rows_of(c->mine, mine, &profile), 1);
+  assert_int_equal(rows_of(c->other, other, &profile), 3);
+  assert_int_equal(rows_of(c->mine, apart, &profile), 2);
+
+  put_file(c, "a.csv", "n\n1\n2\n3\n4\n");
+  session_note_written(c->mine, path_of(c, "a.csv"));
+  assert_int_equal(state_of(c->mine, mine), HF_HOLD_DECLARED);
+  assert_int_equal(state_of(c->other, other), HF_HOLD_DECLARED);
+  assert_int_equal(state_of(c->mine, apart), HF_HOLD_MATERIALISED);
+  assert_int_equal(rows_of(c->mine, mine, &profile), 4);
+  assert_int_equal(rows_of(c->other, other, &profile), 6);
+  found f = {0};
+  assert_int_equal(session_each_hold(c->other, note_row, &f, NULL), HF_OK);
+  assert_int_equal(f.rows, 1);
+  assert_string_equal(f.last_drop, "written");
+
+  put_file(c, "new.csv", "n\n7\n"); /* one more for the pattern, none for the others */
+  session_note_written(c->other, path_of(c, "new.csv"));
+  assert_int_equal(state_of(c->mine, mine), HF_HOLD_MATERIALISED);
+  assert_int_equal(rows_of(c->other, other, &profile), 7);
+
+  assert_int_equal(unlink(path_of(c, "new.csv")), 0);
+  session_note_written(c->other, path_of(c, "new.csv"));
+  assert_int_equal(rows_of(c->other, other, &profile), 6);
+
+  session_note_written(c->mine, c->dir);
+  assert_int_equal(state_of(c->mine, mine), HF_HOLD_DECLARED);
+  assert_int_equal(state_of(c->mine, apart), HF_HOLD_DECLARED);
+  relation_release(mine);
+  relation_release(other);
+  relation_release(apart);
+}
+
+typedef struct counter {
+  session *session;
+  const relation *held;
+  uint64_t rows;
+  hf_profile profile;
+} counter;
+
+static void *count_it(void *context) {
+  counter *k = context;
+  k->rows = rows_of(k->session, k->held, &k->profile);
+  return NULL;
+}
+
+/* What such a fill has read may be half of the old file and half of the new one. */
+static void written_path_begins_running_fills_again(void **state) {
+  written_case *c = *state;
+  put_file(c, "a.csv", "n\n1\n");
+  relation *held = held_of(c, c->mine, "a.csv",
+                           ", (SELECT sum(hash(i)) AS s FROM range(30000000) t(i)) x WHERE s IS NOT NULL");
+  counter k = {.session = c->mine, .held = held};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, count_it, &k), 0);
+  uint64_t deadline = clock_monotonic_us() + UINT64_C(20000000);
+  while (state_of(c->mine, held) != HF_HOLD_PENDING && clock_monotonic_us() < deadline) {
+  }
+  put_file(c, "a.csv", "n\n1\n2\n");
+  session_note_written(c->mine, path_of(c, "a.csv"));
+  pthread_join(thread, NULL);
+  assert_int_equal(k.profile.held_fills, 2);
+  assert_int_equal(k.rows, 2);
+  assert_int_equal(state_of(c->mine, held), HF_HOLD_MATERIALISED);
+  relation_release(held);
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_case, close_case)
+  const struct CMUnitTest tests[] = {
+      CASE(written_path_drops_holds_of_all_sessions),
+      CASE(written_path_begins_running_fills_again),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
