@@ -290,7 +290,7 @@ hf_status hf_df_with_column(hf_df *df, const char *name, const char *expression,
 
 /* Calls a column otherwise; its place stays. Errors: HF_E_COLUMN_NOT_FOUND; HF_E_INVALID_ARGUMENT (several columns have
  * the old name). */
-hf_status hf_df_rename(hf_df *df, const char *column, const char *name, hf_df **out, hf_error *error);
+hf_status hf_df_rename(hf_df *df, const char *old_name, const char *name, hf_df **out, hf_error *error);
 
 /* Leaves columns out; a name that is not there is no error. Errors: HF_E_INVALID_ARGUMENT (no column would be left). */
 hf_status hf_df_drop(hf_df *df, hf_list columns, hf_df **out, hf_error *error);

@@ -43,8 +43,7 @@ static hf_status check(const hf_df *df, const void *out, hf_error *error) {
   return df == NULL || out == NULL ? argument_is_null(df == NULL ? "df" : "out", error) : HF_OK;
 }
 
-/* For what only makes sense of rows. */
-static hf_status check_rows(const hf_df *df, hf_error *error) {
+hf_status dataframe_check_rows(const hf_df *df, hf_error *error) {
   if (df->rows == NULL) {
     return error_set(error, HF_E_INVALID_ARGUMENT, "the DataFrame is of a command that has no answer");
   }
@@ -57,7 +56,7 @@ hf_status hf_df_create_view(hf_df *df, const char *name, bool replace, hf_error 
   if (df == NULL || name == NULL) {
     return argument_is_null(df == NULL ? "df" : "name", error);
   }
-  HF_TRY(check_rows(df, error));
+  HF_TRY(dataframe_check_rows(df, error));
   return session_create_view(df->session, df->rows, name, replace, error);
 }
 
@@ -72,13 +71,13 @@ hf_status hf_df_schema(hf_df *df, struct ArrowSchema *out, hf_error *error) {
 
 hf_status hf_df_explain(hf_df *df, char **out, hf_error *error) {
   HF_TRY(check(df, out, error));
-  HF_TRY(check_rows(df, error));
+  HF_TRY(dataframe_check_rows(df, error));
   return session_explain(df->session, df->rows, out, error);
 }
 
 /* ----------------------------------------------------------------- actions */
 
-static job_watch watch_of(const hf_action_options *options) {
+job_watch dataframe_watch(const hf_action_options *options) {
   if (options == NULL) {
     return (job_watch){0};
   }
@@ -87,8 +86,7 @@ static job_watch watch_of(const hf_action_options *options) {
                      .cancel = options->cancel};
 }
 
-/* Where the action's profile goes: zeroed, for an action that fails before it runs. */
-static hf_profile *profile_of(const hf_action_options *options) {
+hf_profile *dataframe_profile(const hf_action_options *options) {
   if (options == NULL || options->profile == NULL) {
     return NULL;
   }
@@ -99,23 +97,23 @@ static hf_profile *profile_of(const hf_action_options *options) {
 hf_status hf_df_collect(hf_df *df, const hf_action_options *options, struct ArrowArrayStream *out,
                         hf_error *error) {
   HF_TRY(check(df, out, error));
-  hf_profile *profile = profile_of(options);
+  hf_profile *profile = dataframe_profile(options);
   if (df->rows == NULL) {
     empty_stream(out);
     return HF_OK;
   }
-  job_watch watch = watch_of(options);
+  job_watch watch = dataframe_watch(options);
   return session_collect(df->session, df->rows, &watch, profile, out, error);
 }
 
 hf_status hf_df_count(hf_df *df, const hf_action_options *options, uint64_t *out, hf_error *error) {
   HF_TRY(check(df, out, error));
-  hf_profile *profile = profile_of(options);
+  hf_profile *profile = dataframe_profile(options);
   if (df->rows == NULL) {
     *out = 0;
     return HF_OK;
   }
-  job_watch watch = watch_of(options);
+  job_watch watch = dataframe_watch(options);
   return session_count(df->session, df->rows, &watch, profile, out, error);
 }
 
@@ -123,7 +121,7 @@ hf_status hf_df_count(hf_df *df, const hf_action_options *options, uint64_t *out
 
 hf_status hf_df_persist(hf_df *df, const char *level, hf_df **out, hf_error *error) {
   HF_TRY(check(df, out, error));
-  HF_TRY(check_rows(df, error));
+  HF_TRY(dataframe_check_rows(df, error));
   relation *node = NULL;
   HF_TRY(session_cache(df->session, df->rows, level, NULL, &node, error));
   return dataframe_new(df->session, node, out, error);
