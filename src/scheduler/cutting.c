@@ -7,6 +7,8 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "sql/token.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,10 +80,10 @@ static cut_source *sources_of(const planning *p) {
   return sources;
 }
 
-static bool gives_first_of_many(const job_settings *settings) {
+static bool has_setting(const job_settings *settings, const char *name, const char *value) {
   for (size_t i = 0; i < settings->n_engine; i++) {
-    if (strcmp(settings->engine[i].name, "scalar_subquery_error_on_multiple_rows") == 0) {
-      return strcmp(settings->engine[i].value, "false") == 0;
+    if (strcmp(settings->engine[i].name, name) == 0) {
+      return strcmp(settings->engine[i].value, value) == 0;
     }
   }
   return false;
@@ -195,6 +197,9 @@ static hf_status read_tree(engine *planner_engine, planning *p, const tree_node 
   engine_scan *scans = NULL;
   *root = NULL;
   HF_TRY(plan_text_for_planner(&p->query, p->memory, &sql, &scans, error));
+  if (has_setting(p->settings, "integer_division", "true")) {
+    HF_TRY(token_divide_whole(sql, p->memory, &sql, error));
+  }
   engine_set_scans(planner_engine, scans, p->query.n_inputs);
   hf_status status = engine_plan_json(planner_engine, sql, p->memory, &json, &why, error);
   engine_set_scans(planner_engine, NULL, 0);
@@ -217,7 +222,8 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
   tree_refusal refusal = {0};
   cut_options options = {.tasks = p->n_tasks,
                          .broadcast_bytes = TASK_BYTES,
-                         .first_of_many = gives_first_of_many(p->settings),
+                         .first_of_many =
+                             has_setting(p->settings, "scalar_subquery_error_on_multiple_rows", "false"),
                          .sources = sources_of(p),
                          .n_sources = p->query.n_inputs};
   if (options.sources == NULL) {

@@ -2,6 +2,8 @@
 /* The lexical rules are PostgreSQL's, as DuckDB keeps them: nested comments, E'' escapes, dollar quotes. */
 #include "sql/token.h"
 
+#include "base/buf.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -255,6 +257,36 @@ size_t token_list_find(const token_list *list, size_t offset) {
     }
   }
   return low < list->count && list->tokens[low].offset == offset ? low : list->count;
+}
+
+static bool is_slash_at(const token_list *list, size_t i, size_t offset) {
+  return list->tokens[i].offset == offset && token_is_sign(list->text, list->tokens[i], '/');
+}
+
+/* Whether the token is a division: one slash, and none beside it. */
+static bool is_division(const token_list *list, size_t i) {
+  size_t at = list->tokens[i].offset;
+  bool has_left = i > 0 && is_slash_at(list, i - 1, at - 1);
+  return is_slash_at(list, i, at) && !has_left && !is_slash_at(list, i + 1, at + 1);
+}
+
+hf_status token_divide_whole(const char *sql, arena *a, const char **out, hf_error *error) {
+  token_list list = {0};
+  HF_TRY(token_list_read(sql, strlen(sql), a, &list, error));
+  buf text = {0};
+  size_t copied = 0;
+  for (size_t i = 0; i < list.count; i++) {
+    if (is_division(&list, i)) {
+      size_t end = list.tokens[i].offset + 1;
+      buf_append(&text, sql + copied, end - copied);
+      buf_char(&text, '/');
+      copied = end;
+    }
+  }
+  buf_text(&text, sql + copied);
+  *out = text.failed ? NULL : arena_strndup(a, buf_cstr(&text), text.length);
+  buf_reset(&text);
+  return *out == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for SQL text") : HF_OK;
 }
 
 bool token_is(const char *text, token t, const char *word) {

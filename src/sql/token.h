@@ -51,6 +51,11 @@ bool token_is(const char *text, token t, const char *word);
 bool token_is_sign(const char *text, token t, char sign);
 /* What a word, name or string stands for: quotes removed, doubled ones single; NULL for lack of memory. */
 char *token_value(const char *text, token t, arena *a);
+/*
+ * The text with a / b as a // b, for DuckDB's json_serialize_plan, whose parser does not know of the setting
+ * integer_division. Errors: SYNTAX, OUT_OF_MEMORY, LIMIT, as token_list_read.
+ */
+hf_status token_divide_whole(const char *sql, arena *a, const char **out, hf_error *error);
 /* Length in bytes of the blank at `text` (ASCII, or a Unicode space that DuckDB takes for one); 0: no blank. */
 size_t token_blank(const char *text, size_t left);
 
