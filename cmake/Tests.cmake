@@ -67,12 +67,16 @@ foreach(source ${sources})
   hf_c_test(${source} example holdfast)
 endforeach()
 
-# tests/corpus/*.c: the runner of public sqllogictest files, only on `--target slt_run`.
+# tests/corpus/*.c: the runner of sqllogictest files, which runs those of tests/slt.
 file(GLOB sources CONFIGURE_DEPENDS tests/corpus/*.c)
 if(sources)
-  add_executable(slt_run EXCLUDE_FROM_ALL ${sources})
+  add_executable(slt_run ${sources})
   target_link_libraries(slt_run PRIVATE hf_settings ${test_libraries})
   set_target_properties(slt_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  hf_register(slt/whole e2e slt_run --strict 1 ${CMAKE_SOURCE_DIR}/tests/slt)
+  foreach(tasks 2 3 7)
+    hf_register(slt/cut_${tasks} e2e slt_run --strict 1 --cut ${tasks} ${CMAKE_SOURCE_DIR}/tests/slt)
+  endforeach()
 endif()
 
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests tests/cli/*.sh tests/cli/*.py)

@@ -2,6 +2,8 @@
 /* The oracle's instance: statements, limits, plans. */
 #include "support/oracle_internal.h"
 
+#include "sql/token.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,9 +138,30 @@ static char *quote(const char *sql) {
   return text;
 }
 
+static bool divides_whole(oracle *o) {
+  oracle_rows rows;
+  char *error = oracle_query(o, "SELECT current_setting('integer_division')::VARCHAR", 1, &rows);
+  bool is_on = error == NULL && strcmp(rows.cells[0].text, "true") == 0;
+  oracle_rows_free(&rows);
+  free(error);
+  return is_on;
+}
+
+/* The question for a query's plan; as a planner asks it when a / b is a division of whole numbers. */
+static char *question(oracle *o, const char *sql) {
+  arena *a = divides_whole(o) ? arena_new() : NULL;
+  const char *divided = sql;
+  if (a != NULL && token_divide_whole(sql, a, &divided, NULL) != HF_OK) {
+    divided = sql;
+  }
+  char *text = quote(divided);
+  arena_free(a);
+  return text;
+}
+
 char *oracle_plan(oracle *o, const char *sql, size_t *length, char **error) {
   oracle_rows rows;
-  char *text = quote(sql), *answer = NULL;
+  char *text = question(o, sql), *answer = NULL;
   must_run(o, "PRAGMA verify_serializer");
   must_run(o,
            "SET disabled_optimizers = 'compressed_materialization, column_lifetime, build_side_probe_side, "

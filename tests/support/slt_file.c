@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading files of sqllogictest, line by line. */
-#include "corpus/slt_file.h"
+#include "support/slt_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
