@@ -107,7 +107,7 @@ static bool is_attempt(const attempt *a, const task_spec *ids) {
 }
 
 static attempt *find_locked(executor *x, const task_spec *ids, slot **of) {
-  for (unsigned i = 0; i < x->n_slots; i++) {
+  for (unsigned i = 0; i < x->n_threads; i++) {
     attempt *a = x->slots[i].current;
     if (a != NULL && is_attempt(a, ids)) {
       assert(attempt_is_in_slot(a->state));
@@ -124,7 +124,7 @@ static attempt *find_locked(executor *x, const task_spec *ids, slot **of) {
   return NULL;
 }
 
-static void unqueue_locked(executor *x, attempt *gone) {
+void executor_unqueue_locked(executor *x, attempt *gone) {
   attempt *before = NULL;
   for (attempt *a = x->first; a != gone; a = a->next) {
     before = a;
@@ -133,18 +133,8 @@ static void unqueue_locked(executor *x, attempt *gone) {
   x->last = x->last == gone ? before : x->last;
 }
 
-hf_status executor_submit(executor *x, const void *plan, size_t plan_length, const void *spec,
-                          size_t spec_length, hf_error *error) {
-  if (plan_length > STAGE_LARGEST_BYTES) {
-    return error_set(error, HF_E_LIMIT, "a stage plan is larger than %zu bytes: %zu", STAGE_LARGEST_BYTES,
-                     plan_length);
-  }
-  attempt *a = NULL;
-  hf_status status = attempt_new(plan, plan_length, spec, spec_length, &a, error);
-  if (status != HF_OK) {
-    attempt_free(a);
-    return status;
-  }
+/* Takes the attempt. */
+static hf_status queue(executor *x, attempt *a, hf_error *error) {
   slot *of = NULL;
   pthread_mutex_lock(&x->lock);
   bool is_known = find_locked(x, &a->spec, &of) != NULL, is_closing = x->closing;
@@ -162,6 +152,44 @@ hf_status executor_submit(executor *x, const void *plan, size_t plan_length, con
   return HF_OK;
 }
 
+static hf_status attempt_read(const void *plan, size_t plan_length, const void *spec, size_t spec_length,
+                              attempt **out, hf_error *error) {
+  if (plan_length > STAGE_LARGEST_BYTES) {
+    return error_set(error, HF_E_LIMIT, "a stage plan is larger than %zu bytes: %zu", STAGE_LARGEST_BYTES,
+                     plan_length);
+  }
+  hf_status status = attempt_new(plan, plan_length, spec, spec_length, out, error);
+  if (status != HF_OK) {
+    attempt_free(*out);
+  }
+  return status;
+}
+
+hf_status executor_submit(executor *x, const void *plan, size_t plan_length, const void *spec,
+                          size_t spec_length, hf_error *error) {
+  attempt *a = NULL;
+  HF_TRY(attempt_read(plan, plan_length, spec, spec_length, &a, error));
+  return queue(x, a, error);
+}
+
+hf_status executor_submit_light(executor *x, const void *plan, size_t plan_length, const void *spec,
+                                size_t spec_length, hf_error *error) {
+  attempt *a = NULL;
+  HF_TRY(attempt_read(plan, plan_length, spec, spec_length, &a, error));
+  a->is_light = true;
+  return queue(x, a, error);
+}
+
+bool executor_is_busy(executor *x) {
+  pthread_mutex_lock(&x->lock);
+  bool is_busy = true;
+  for (unsigned i = 0; i < x->n_slots && x->first == NULL; i++) {
+    is_busy = is_busy && x->slots[i].current != NULL;
+  }
+  pthread_mutex_unlock(&x->lock);
+  return is_busy;
+}
+
 /* ------------------------------------------------------------------ cancel */
 
 /* Steps the attempt; returns it when it ended here and is the caller's now, to be reported. */
@@ -177,7 +205,7 @@ static attempt *cancel_locked(executor *x, attempt *a, slot *of) {
   if ((actions & ATTEMPT_UNQUEUE) == 0) {
     return NULL;
   }
-  unqueue_locked(x, a);
+  executor_unqueue_locked(x, a);
   return a;
 }
 
@@ -204,7 +232,7 @@ bool executor_progress(executor *x, job_id job, double *fraction, uint64_t *rows
   double sum = 0;
   uint64_t total = 0;
   pthread_mutex_lock(&x->lock);
-  for (unsigned i = 0; i < x->n_slots; i++) {
+  for (unsigned i = 0; i < x->n_threads; i++) {
     const slot *s = &x->slots[i];
     if (s->current == NULL || s->current->spec.job.value != job.value) {
       continue;
@@ -340,15 +368,16 @@ unsigned executor_slots(const executor *x) {
 /* ---------------------------------------------------------- open and close */
 
 static hf_status slots_start(executor *x, hf_error *error) {
-  x->slots = mem_zalloc(x->n_slots, sizeof *x->slots);
+  unsigned n = x->n_slots + 1; /* the spare one */
+  x->slots = mem_zalloc(n, sizeof *x->slots);
   if (x->slots == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for %u slots", x->n_slots);
   }
-  for (unsigned i = 0; i < x->n_slots; i++) {
+  for (unsigned i = 0; i < n; i++) {
     x->slots[i].owner = x;
     x->slots[i].number = i;
   }
-  for (unsigned i = 0; i < x->n_slots; i++) {
+  for (unsigned i = 0; i < n; i++) {
     HF_TRY(thread_start(&x->slots[i].thread, THREAD_PLANNING_STACK_BYTES, slot_run, &x->slots[i], "hf-slot",
                         error));
     x->n_threads++;

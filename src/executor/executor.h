@@ -77,6 +77,11 @@ void executor_warm(executor *x, const stage_plan *like);
 /* Queues one attempt. The bytes are copied. Errors: PROTOCOL, LIMIT; all else comes as a report. Thread: any. */
 hf_status executor_submit(executor *x, const void *plan, size_t plan_length, const void *spec,
                           size_t spec_length, hf_error *error);
+/* The same for one that reads nothing and is over at once: while all slots are taken it runs beside them, on one thread. */
+hf_status executor_submit_light(executor *x, const void *plan, size_t plan_length, const void *spec,
+                                size_t spec_length, hf_error *error);
+/* Tells whether a new attempt would have to wait. Thread: any. */
+bool executor_is_busy(executor *x);
 /* Ends the attempt, queued or running, with a FAILED report (CANCELLED). An unknown attempt: nothing. Thread: any. */
 void executor_cancel(executor *x, job_id job, stage_id stage, task_id task, attempt_id number);
 /* Deletes the files of a stage of a job. Thread: any; runs on the caller's. */

@@ -62,6 +62,7 @@ enum {
 typedef struct attempt {
   struct attempt *next; /* in the queue */
   attempt_state state;  /* written by executor_step only */
+  bool is_light;        /* reads nothing and is over at once */
   atomic_bool cancelled;
   arena *memory;    /* of the attempt, its bytes and spec */
   const void *plan; /* encoded */
@@ -96,6 +97,8 @@ typedef struct slot {
  * Errors: OUT_OF_MEMORY (also when a slot's share is too small), those of engine_open. */
 hf_status slot_instance(slot *s, const stage_plan *plan, engine **out, hf_error *error);
 void slot_instance_close(slot *s);
+/* Is it the one behind the others? */
+bool slot_is_spare(const slot *s);
 /* The thread: attempts from the queue until the executor closes. */
 void *slot_run(void *context);
 
@@ -113,8 +116,8 @@ struct executor {
   char *extension_dir; /* or NULL */
   task_report_fn report;
   void *report_context;
-  unsigned n_slots, n_threads; /* n_threads of them have a thread */
-  slot *slots;
+  unsigned n_slots, n_threads; /* n_threads of slots have a thread */
+  slot *slots;                 /* n_slots, and one behind them for what is light when these are taken */
 
   pthread_mutex_t lock;
   pthread_cond_t work;   /* something was queued, or closing */
@@ -126,6 +129,8 @@ struct executor {
   pthread_mutex_t tree_lock; /* held only while directories are made, or removed because they are empty */
 };
 
+/* Takes an attempt out of the queue. */
+void executor_unqueue_locked(executor *x, attempt *gone);
 /* Fills origin and sends the report; the attempt has none of that kind any more. Never under a lock. */
 void executor_report_started(executor *x, attempt *a);
 void executor_report_ended(executor *x, attempt *a);

@@ -13,6 +13,8 @@
 
 /* DuckDB's least that makes sense, beside the sink's budget. */
 #define LEAST_INSTANCE_BYTES ((uint64_t)16 << 20)
+/* Of the spare slot, beside what the others share: it is open only while it runs something. */
+#define SPARE_INSTANCE_BYTES ((uint64_t)64 << 20)
 
 /* ---------------------------------------------------------------- instance */
 
@@ -58,7 +60,7 @@ static bool options_make(const slot *s, const stage_plan *plan, uint64_t memory_
     is_whole = is_whole && dirs[i] != NULL;
   }
   *out = (engine_options){.kind = ENGINE_SLOT,
-                          .threads = x->threads_each,
+                          .threads = slot_is_spare(s) ? 1 : x->threads_each,
                           .memory_bytes = memory_bytes,
                           .spill_dir = spill_dir,
                           .slot_dir = slot_dir,
@@ -71,8 +73,13 @@ static bool options_make(const slot *s, const stage_plan *plan, uint64_t memory_
 }
 
 /* A slot's memory is its share less what the sink may buffer. */
-static hf_status memory_of(const executor *x, const stage_plan *plan, uint64_t *out, hf_error *error) {
+static hf_status memory_of(const slot *s, const stage_plan *plan, uint64_t *out, hf_error *error) {
+  const executor *x = s->owner;
   uint64_t budget = plan->output.budget_bytes;
+  if (slot_is_spare(s)) {
+    *out = SPARE_INSTANCE_BYTES;
+    return HF_OK;
+  }
   if (x->memory_each >= LEAST_INSTANCE_BYTES && budget <= x->memory_each - LEAST_INSTANCE_BYTES) {
     *out = x->memory_each - budget;
     return HF_OK;
@@ -104,7 +111,7 @@ static hf_status instance_open(slot *s, const stage_plan *plan, uint64_t memory_
 
 hf_status slot_instance(slot *s, const stage_plan *plan, engine **out, hf_error *error) {
   uint64_t memory_bytes = 0;
-  HF_TRY(memory_of(s->owner, plan, &memory_bytes, error));
+  HF_TRY(memory_of(s, plan, &memory_bytes, error));
   if (s->instance == NULL || !has_options_of(s, plan, memory_bytes)) {
     slot_instance_close(s);
     arena *a = arena_new();
@@ -136,18 +143,43 @@ typedef struct slot_work {
   stage_plan *warm;
 } slot_work;
 
+bool slot_is_spare(const slot *s) {
+  return s->number == s->owner->n_slots;
+}
+
+/* The first of the queue; the spare slot's: the first light one, while no other slot is idle. */
+static attempt *next_locked(const slot *s) {
+  const executor *x = s->owner;
+  if (!slot_is_spare(s)) {
+    return x->first;
+  }
+  for (unsigned i = 0; i < x->n_slots; i++) {
+    if (x->slots[i].current == NULL) {
+      return NULL;
+    }
+  }
+  attempt *a = x->first;
+  while (a != NULL && !a->is_light) {
+    a = a->next;
+  }
+  return a;
+}
+
 /* Waits for something to do; false when the executor closes. */
 static bool work_wait(slot *s, slot_work *out) {
   executor *x = s->owner;
+  attempt *next = NULL;
   *out = (slot_work){0};
   pthread_mutex_lock(&x->lock);
-  while (x->first == NULL && !x->closing && (s->number != 0 || x->warm == NULL)) {
+  while ((next = next_locked(s)) == NULL && !x->closing && (s->number != 0 || x->warm == NULL)) {
     pthread_cond_wait(&x->work, &x->lock);
   }
-  if (x->first != NULL) {
-    out->attempt = x->first;
-    x->first = out->attempt->next;
-    x->last = x->first == NULL ? NULL : x->last;
+  if (next != NULL) {
+    out->attempt = next;
+    executor_unqueue_locked(x, next);
+    if (x->first != NULL) {
+      pthread_cond_broadcast(&x->work); /* the spare slot may take what is light */
+    }
     executor_step(out->attempt, ATTEMPT_ON_TAKE);
     s->current = out->attempt;
   } else if (!x->closing) {
@@ -166,6 +198,9 @@ void *slot_run(void *context) {
   while (work_wait(s, &work)) {
     if (work.attempt != NULL) {
       task_run(s, work.attempt);
+      if (slot_is_spare(s)) {
+        slot_instance_close(s);
+      }
     } else if (s->instance == NULL) {
       engine *opened = NULL;
       (void)slot_instance(s, work.warm, &opened, NULL); /* a task that needs it meets the error again */

@@ -80,8 +80,8 @@ static hf_status submit(scheduler *s, job *j, const stage_run *stage, uint32_t t
     status = task_spec_pack(&spec, &bytes, error);
   }
   if (status == HF_OK) {
-    status = executor_submit(s->executor, stage->planned->plan, stage->planned->plan_length, bytes.data,
-                             bytes.length, error);
+    status = (j->plan.is_light ? executor_submit_light : executor_submit)(
+        s->executor, stage->planned->plan, stage->planned->plan_length, bytes.data, bytes.length, error);
   }
   buf_reset(&bytes);
   arena_free(a);

@@ -10,6 +10,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include "base/clock.h"
+#include "tree/tree.h"
 
 #include <string.h>
 
@@ -191,9 +192,40 @@ uint64_t planning_input_bytes(const planning *p) {
 
 /* -------------------------------------------------------------------- steps */
 
+/* Operators that give no more rows than the text of the query holds. */
+static bool is_light(const tree_node *node) {
+  static const bool kinds[TREE_KIND_COUNT] = {
+      [TREE_VALUES] = true, [TREE_DUMMY] = true,     [TREE_EMPTY] = true, [TREE_FILTER] = true,
+      [TREE_ORDER] = true,  [TREE_AGGREGATE] = true, [TREE_TOP_N] = true, [TREE_PROJECTION] = true,
+      [TREE_LIMIT] = true,  [TREE_DISTINCT] = true,  [TREE_UNION] = true};
+  bool result = kinds[node->kind];
+  for (size_t i = 0; result && i < node->n_children; i++) {
+    result = is_light(node->children[i]);
+  }
+  return result;
+}
+
+/* Whether a query without inputs, such as the answer of a listing, need not wait for a slot. A doubt is no. */
+static hf_status look_for_light(engine *planner_engine, planning *p, hf_error *error) {
+  const char *sql = NULL, *json = NULL, *why = NULL;
+  engine_scan *scans = NULL;
+  const tree_node *root = NULL;
+  tree_refusal refusal = {0};
+  HF_TRY(plan_text_for_planner(&p->query, p->memory, &sql, &scans, error));
+  HF_TRY(engine_plan_json(planner_engine, sql, p->memory, &json, &why, error));
+  if (json != NULL) {
+    HF_TRY(plan_tree_read(json, strlen(json), p->memory, &root, &refusal, error));
+  }
+  p->is_light = root != NULL && is_light(root);
+  return HF_OK;
+}
+
 static hf_status bind_on(void *context, engine *planner_engine, hf_error *error) {
   planning *p = context;
   HF_TRY(plan_describe(planner_engine, &p->query, p->memory, &p->columns, error));
+  if (p->may_be_light) {
+    HF_TRY(look_for_light(planner_engine, p, error));
+  }
   if (p->n_tasks > 1) {
     HF_TRY(cutting_try(planner_engine, p, error));
   }
@@ -214,6 +246,9 @@ static void choose_order(planning *p) {
 hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
   planner_user user = {.who = p, .use = bind_on, .context = p};
   p->n_tasks = p->is_describing ? 1 : cutting_tasks(s, p);
+  p->may_be_light =
+      p->query.n_inputs == 0 && !p->is_describing && !p->is_fill && executor_is_busy(s->executor);
+  p->is_light = false;
   return planner_use(s, p->settings, &user, error);
 }
 

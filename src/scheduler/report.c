@@ -93,6 +93,9 @@ static void on_started(const reported *at) {
   job *j = at->job;
   j->profile.tasks_run++;
   j->profile.stages_run += at->stage->state == STAGE_READY ? 1 : 0;
+  if (j->is_draining) {
+    return; /* it shall end, and its stage may be rolled back */
+  }
   task_step(&at->stage->tasks[at->task].state, TASK_EVENT_STARTED, j->id, at->stage->tasks[at->task].attempt);
   stage_step(&at->stage->state, STAGE_EVENT_STARTED, j->id, at->stage->planned->id);
 }

@@ -145,6 +145,8 @@ typedef struct planning {
   bool reads_in_order; /* inputs that have an order are handed out in it */
   plan_traits traits;
   uint32_t n_tasks;     /* that the query is to be split into */
+  bool may_be_light;    /* it reads nothing, and all slots are taken */
+  bool is_light;        /* it is over at once: it need not wait for a slot */
   cut_graph graph;      /* no stages: the lowered query runs as one task */
   const char *fallback; /* why, though more tasks were wanted; NULL: they were not, or there is a graph */
   size_t n_stages;
