@@ -12,6 +12,7 @@
 #define HF_ARROW_BATCH_INTERNAL_H
 
 #include "arrow/batch.h"
+#include "arrow/dictionary.h"
 #include "arrow/layout.h"
 #include "base/buf.h"
 
@@ -118,6 +119,24 @@ hf_status gather_dictionary(gather *g, builder_node *node, const gather_part *pa
 hf_status gather_view(gather *g, builder_node *node, const gather_part *part);
 hf_status gather_union(gather *g, builder_node *node, const gather_part *part);
 hf_status gather_changed(gather *g, builder_node *node, const gather_part *part);
+
+/* ------------------------------------------------------------ dictionary.c */
+
+#define DICTIONARY_NO_CODE UINT32_MAX
+
+struct dictionary {
+  const layout *layout; /* of the values; the builder's shape outlives the dictionary */
+  size_t column, code_bytes;
+  bool is_full;
+  uint32_t n_entries;
+  uint32_t *slots;  /* entry numbers + 1; 0: free */
+  size_t n_slots;   /* a power of two */
+  uint32_t *hashes; /* of the entries */
+  uint8_t *data;    /* values, or entries + 1 offsets */
+  uint8_t *values;  /* the bytes behind the offsets */
+  size_t value_bytes;
+  size_t hashes_capacity, data_capacity, values_capacity; /* in bytes */
+};
 
 /* ------------------------------------------------------------- ipc_write.c */
 

@@ -11,10 +11,15 @@
 #define HF_ARROW_IPC_H
 
 #include "arrow/batch.h"
+#include "arrow/dictionary.h"
 #include "base/buf.h"
 
 /* Appends the schema message. */
 hf_status ipc_write_schema(const struct ArrowSchema *block_schema, buf *out, hf_error *error);
+/* The same of a file some of whose columns have a dictionary: code_bytes[i] is 0, 1 or 2 for column i; the dictionary's id
+ * is the column's number. */
+hf_status ipc_write_coded_schema(const struct ArrowSchema *block_schema, const uint8_t *code_bytes, buf *out,
+                                 hf_error *error);
 /* Appends the end-of-stream marker. */
 void ipc_write_end(buf *out);
 
@@ -24,6 +29,12 @@ void ipc_write_end(buf *out);
  */
 typedef void (*ipc_observe_fn)(void *context, size_t part, const void *bytes, size_t length);
 
+/* The codes that a batch has in place of a column's values. */
+typedef struct ipc_codes {
+  const void *codes; /* one a row; NULL: the column has its values */
+  size_t code_bytes;
+} ipc_codes;
+
 /* Where a message goes. */
 typedef struct ipc_target {
   buf *out;               /* NULL: to `fd` */
@@ -31,6 +42,7 @@ typedef struct ipc_target {
   const char *path;       /* of fd, for messages */
   ipc_observe_fn observe; /* or NULL */
   void *context;
+  const ipc_codes *codes; /* one a column, or NULL */
 } ipc_target;
 
 /* Writes the message of the builder's rows: header, then body. *written tells its length. Errors: OUT_OF_MEMORY,
@@ -40,6 +52,11 @@ hf_status ipc_write_batch_to(const batch_builder *b, const ipc_target *to, uint6
 /* The same without an observer. */
 hf_status ipc_write_batch(const batch_builder *b, buf *out, int fd, const char *path, uint64_t *written,
                           hf_error *error);
+
+/* Writes the entries from `first` on as a dictionary message of the column; with first > 0 they are added to those before.
+ * Observed as part 0 and part 1. */
+hf_status ipc_write_dictionary(const dictionary *d, uint32_t first, const ipc_target *to, uint64_t *written,
+                               hf_error *error);
 
 /* Bytes that are read from the front on. */
 typedef struct ipc_cursor {
@@ -57,6 +74,11 @@ typedef struct ipc_decoder ipc_decoder;
  * The schema is not kept. Errors: UNSUPPORTED (of what no block holds), INVALID_ARGUMENT (a column that is not there). */
 hf_status ipc_decoder_new(const struct ArrowSchema *block_schema, const size_t *columns, size_t n_columns,
                           ipc_decoder **out, hf_error *error);
+/* The same for batches some of whose columns have codes: code_bytes[i] is 0, 1 or 2 for column i of the schema; NULL: none.
+ * An array of codes has no dictionary yet: it is the caller's to be set. Errors: BLOCK_CORRUPT (a column that allows no
+ * codes). */
+hf_status ipc_decoder_new_coded(const struct ArrowSchema *block_schema, const uint8_t *code_bytes,
+                                const size_t *columns, size_t n_columns, ipc_decoder **out, hf_error *error);
 void ipc_decoder_free(ipc_decoder *d);
 
 typedef struct ipc_read_options {
@@ -79,6 +101,11 @@ typedef struct ipc_read_options {
 hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
                          struct ArrowArray *out, hf_error *error);
 
+/* Decodes the dictionary message at the cursor and moves it behind. The decoder is one of a schema of one column, the
+ * dictionary's own; *out is a struct of that column. Otherwise as ipc_read_batch. */
+hf_status ipc_read_dictionary(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
+                              struct ArrowArray *out, hf_error *error);
+
 /*
  * A slicer cuts windows of rows out of arrays of a block, for a reader that wants a few at a time. It owns the memory of
  * the structs it hands out and uses it again, so that a cut allocates nothing.
@@ -88,6 +115,9 @@ typedef struct slicer slicer;
 /* `columns` picks n_columns of the block's schema, as for ipc_read_batch; NULL: all. The schema is not kept. */
 hf_status slicer_new(const struct ArrowSchema *block_schema, const size_t *columns, size_t n_columns,
                      slicer **out, hf_error *error);
+/* The same for arrays with codes; see ipc_decoder_new_coded. A window has its array's dictionary. */
+hf_status slicer_new_coded(const struct ArrowSchema *block_schema, const uint8_t *code_bytes,
+                           const size_t *columns, size_t n_columns, slicer **out, hf_error *error);
 void slicer_free(slicer *s);
 /*
  * Makes a window on rows [first, first + count) of an array of those columns, which stays the owner of the data. Buffers

@@ -23,6 +23,7 @@
 enum {
   PREFIX_BYTES = 8,
   ENTRY_BYTES = 16, /* of a node and of a buffer */
+  DICTIONARY_BATCH = 2,
   RECORD_BATCH = 3,
   VERSION_5 = 4,
   BUFFER_ALIGNMENT = 8
@@ -60,7 +61,7 @@ static hf_status corrupt(hf_error *error, const char *what, uint64_t found, uint
 static void count_entries(const layout *l, size_t *nodes, size_t *buffers) {
   *nodes += 1;
   *buffers += layout_buffers(l);
-  for (size_t i = 0; i < l->n_children; i++) {
+  for (size_t i = 0; i < layout_array_children(l); i++) {
     count_entries(&l->children[i], nodes, buffers);
   }
 }
@@ -93,6 +94,11 @@ static hf_status pick_columns(ipc_decoder *d, const size_t *columns, size_t n_co
 
 hf_status ipc_decoder_new(const struct ArrowSchema *block_schema, const size_t *columns, size_t n_columns,
                           ipc_decoder **out, hf_error *error) {
+  return ipc_decoder_new_coded(block_schema, NULL, columns, n_columns, out, error);
+}
+
+hf_status ipc_decoder_new_coded(const struct ArrowSchema *block_schema, const uint8_t *code_bytes,
+                                const size_t *columns, size_t n_columns, ipc_decoder **out, hf_error *error) {
   ipc_decoder *d = mem_zalloc(1, sizeof *d);
   if (d == NULL) {
     return no_memory(error);
@@ -102,6 +108,9 @@ hf_status ipc_decoder_new(const struct ArrowSchema *block_schema, const size_t *
       d->memory == NULL ? no_memory(error) : layout_of_schema(block_schema, d->memory, &d->layout, error);
   if (status == HF_OK && !layout_is_of_block(&d->layout)) {
     status = error_set(error, HF_E_UNSUPPORTED, "an Arrow schema is not one of blocks");
+  }
+  if (status == HF_OK) {
+    status = layout_code_columns(&d->layout, code_bytes, d->memory, error);
   }
   if (status == HF_OK) {
     status = pick_columns(d, columns, n_columns, error);
@@ -253,6 +262,7 @@ static hf_status take_buffers(reader *r, const layout *l, struct ArrowArray *arr
   uint64_t rows = (uint64_t)array->length;
   switch (l->kind) {
     case LAYOUT_FIXED:
+    case LAYOUT_DICTIONARY:
       if (rows > r->body_bytes / l->width) {
         return corrupt(r->error, "rows", rows, r->body_bytes / l->width);
       }
@@ -296,10 +306,10 @@ static hf_status read_array(reader *r, const layout *l, struct ArrowArray *array
                                .release = release_array,
                                .private_data = batch};
   batch->used_buffers += n_buffers;
-  take_children(batch, array, l->n_children);
+  take_children(batch, array, layout_array_children(l));
   uint64_t end = 0;
   HF_TRY(take_buffers(r, l, array, &end));
-  for (size_t i = 0; i < l->n_children; i++) {
+  for (size_t i = 0; i < layout_array_children(l); i++) {
     HF_TRY(read_array(r, &l->children[i], array->children[i]));
     uint64_t found = (uint64_t)array->children[i]->length;
     uint64_t expected = l->kind == LAYOUT_LIST ? end : l->kind == LAYOUT_FIXED_LIST ? rows * l->width : rows;
@@ -322,7 +332,7 @@ static hf_status read_columns(reader *r, const ipc_decoder *d, struct ArrowArray
       return corrupt(r->error, "rows of a column", (uint64_t)root->children[i]->length,
                      (uint64_t)root->length);
     }
-    if (r->options->validate) {
+    if (r->options->validate && column->layout->kind != LAYOUT_DICTIONARY) {
       HF_TRY(validate_array(column->layout, root->children[i], HF_E_BLOCK_CORRUPT, r->error));
     }
   }
@@ -347,8 +357,18 @@ static hf_status find_message(const ipc_cursor *from, flat_table *message, size_
   return HF_OK;
 }
 
+/* Finds the table "RecordBatch" of a message of the expected type: its header, or in its header of a dictionary. */
+static bool find_batch(const flat_table *message, uint8_t type, flat_table *batch) {
+  flat_table header = {0};
+  if (type == RECORD_BATCH) {
+    return flat_child(message, 2, batch);
+  }
+  return flat_child(message, 2, &header) && flat_child(&header, 1, batch);
+}
+
 /* Reads the tables "Message" and "RecordBatch". Source: https://github.com/apache/arrow/blob/main/format/Message.fbs */
-static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *message, uint64_t *rows) {
+static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *message, uint8_t expected,
+                             uint64_t *rows) {
   int16_t version = 0;
   uint8_t type = 0;
   flat_table batch = {0};
@@ -356,8 +376,8 @@ static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *
   size_t n_buffers = 0;
   if (!flat_scalar(message, 0, &version, sizeof version) || !flat_scalar(message, 1, &type, sizeof type) ||
       !flat_scalar(message, 3, &r->body_bytes, sizeof r->body_bytes) || version != VERSION_5 ||
-      type != RECORD_BATCH || !flat_child(message, 2, &batch)) {
-    return corrupt(r->error, "type of the message", type, RECORD_BATCH);
+      type != expected || !find_batch(message, type, &batch)) {
+    return corrupt(r->error, "type of the message", type, expected);
   }
   if (!flat_scalar(&batch, 0, rows, sizeof *rows) ||
       !flat_vector(&batch, 1, ENTRY_BYTES, &r->nodes, &n_nodes) ||
@@ -372,14 +392,14 @@ static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *
   return HF_OK;
 }
 
-hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
-                         struct ArrowArray *out, hf_error *error) {
+static hf_status read_message(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options, uint8_t type,
+                              struct ArrowArray *out, hf_error *error) {
   flat_table message = {0};
   size_t header_bytes = 0;
   uint64_t rows = 0;
   reader r = {.options = options, .error = error};
   HF_TRY(find_message(from, &message, &header_bytes, error));
-  HF_TRY(read_header(&r, d, &message, &rows));
+  HF_TRY(read_header(&r, d, &message, type, &rows));
   if (r.body_bytes > from->left - header_bytes) {
     return corrupt(error, "bytes of the body", from->left - header_bytes, r.body_bytes);
   }
@@ -406,4 +426,14 @@ hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_option
   from->left -= whole;
   *out = root;
   return HF_OK;
+}
+
+hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
+                         struct ArrowArray *out, hf_error *error) {
+  return read_message(d, from, options, RECORD_BATCH, out, error);
+}
+
+hf_status ipc_read_dictionary(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
+                              struct ArrowArray *out, hf_error *error) {
+  return read_message(d, from, options, DICTIONARY_BATCH, out, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing record batch messages. Their header is small and always of one shape, so
+ * Writing record batch and dictionary messages. Their header is small and always of one shape, so
  * it is laid out here, and the body goes to the file straight from the builder's
  * buffers. The schema message is in ipc_schema.c.
  *
@@ -12,6 +12,10 @@
  *    48 batch table: vtable distance, nodes position, length, buffers position
  *    68 nodes: count, then {rows, null count} of 8 bytes each
  *       buffers: 4 bytes of padding, count, then {offset in the body, length}
+ * That of a dictionary has a table more; its batch is one of one column:
+ *    36 dictionary vtable: size 10, table 24, fields id 8, data 4, is delta 16
+ *    48 dictionary table: vtable distance, batch position, id, is delta
+ *    72 batch vtable, then as above with the batch table at 88 and the nodes at 112
  * Source: https://github.com/apache/arrow/blob/main/format/Message.fbs
  */
 #include "arrow/ipc.h"
@@ -30,7 +34,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "blocks are written as
 enum {
   ALIGNMENT = 64,
   PREFIX_BYTES = 8, /* continuation mark, length of the header */
-  NODES_AT = 72,
+  MESSAGE_AT = 16,
   ENTRY_BYTES = 16,
   PIECES_AT_ONCE = 512 /* below IOV_MAX of Linux */
 };
@@ -87,6 +91,15 @@ typedef struct message {
   size_t part; /* while buffers are added */
 } message;
 
+/* Where the tables of a header lie. */
+typedef struct header_shape {
+  uint8_t type;
+  size_t vtable, batch, nodes;
+} header_shape;
+
+static const header_shape batch_shape_of = {.type = 3, .vtable = 36, .batch = 48, .nodes = 72};
+static const header_shape dictionary_shape = {.type = 2, .vtable = 72, .batch = 88, .nodes = 112};
+
 static void count_parts(const builder_node *node, message *m) {
   for (size_t i = 0; i < node->n_children; i++) {
     m->n_nodes++;
@@ -121,7 +134,16 @@ static void add_node(message *m, const builder_node *node) {
   }
 }
 
-static hf_status message_init(message *m, const batch_builder *b, hf_error *error) {
+/* A column of codes: one node, two buffers. */
+static void add_codes(message *m, const builder_node *node, const ipc_codes *codes) {
+  m->nodes[m->n_nodes++] = node;
+  add_buffer(m, &node->validity, node->null_count > 0 ? node->validity.length : 0);
+  m->parts[m->n_buffers] = m->part;
+  m->buffers[m->n_buffers++] =
+      (struct iovec){.iov_base = (void *)codes->codes, .iov_len = (size_t)node->rows * codes->code_bytes};
+}
+
+static hf_status message_init(message *m, const batch_builder *b, const ipc_codes *codes, hf_error *error) {
   *m = (message){0};
   count_parts(&b->root, m);
   m->nodes = mem_zalloc(m->n_nodes, sizeof(builder_node *));
@@ -133,7 +155,11 @@ static hf_status message_init(message *m, const batch_builder *b, hf_error *erro
   m->n_nodes = m->n_buffers = 0;
   for (size_t i = 0; i < b->root.n_children; i++) {
     m->part = i + 1;
-    add_node(m, &b->root.children[i]);
+    if (codes != NULL && codes[i].codes != NULL) {
+      add_codes(m, &b->root.children[i], &codes[i]);
+    } else {
+      add_node(m, &b->root.children[i]);
+    }
   }
   return HF_OK;
 }
@@ -152,28 +178,31 @@ static size_t body_bytes(const message *m) {
   return bytes;
 }
 
-/* Fills the header, whose memory is zeroed; see the head of this file. */
-static void fill_header(const message *m, uint64_t rows, uint8_t *header) {
-  static const uint16_t message_vtable[] = {12, 20, 16, 18, 4, 8};
-  static const uint16_t batch_vtable[] = {10, 20, 8, 4, 16};
-  enum { MESSAGE = 16, BATCH = 48, VERSION_5 = 4, RECORD_BATCH = 3 };
-  put_u32(header, MESSAGE);
-  memcpy(header + 4, message_vtable, sizeof message_vtable);
-  put_u32(header + MESSAGE, MESSAGE - 4);
-  put_u32(header + MESSAGE + 4, BATCH - (MESSAGE + 4));
-  put_u64(header + MESSAGE + 8, body_bytes(m));
-  put_u16(header + MESSAGE + 16, VERSION_5);
-  header[MESSAGE + 18] = RECORD_BATCH;
-  memcpy(header + 36, batch_vtable, sizeof batch_vtable);
-  put_u32(header + BATCH, BATCH - 36);
-  put_u32(header + BATCH + 4, NODES_AT - 4 - (BATCH + 4));
-  put_u64(header + BATCH + 8, rows);
-  size_t buffers_at = NODES_AT + m->n_nodes * ENTRY_BYTES + 8;
-  put_u32(header + BATCH + 16, (uint32_t)(buffers_at - 4 - (BATCH + 16)));
-  put_u32(header + NODES_AT - 4, (uint32_t)m->n_nodes);
+static void fill_message(const message *m, const header_shape *shape, uint8_t *header) {
+  static const uint16_t vtable[] = {12, 20, 16, 18, 4, 8};
+  enum { FIRST_TABLE = 48, VERSION_5 = 4 };
+  put_u32(header, MESSAGE_AT);
+  memcpy(header + 4, vtable, sizeof vtable);
+  put_u32(header + MESSAGE_AT, MESSAGE_AT - 4);
+  put_u32(header + MESSAGE_AT + 4, FIRST_TABLE - (MESSAGE_AT + 4));
+  put_u64(header + MESSAGE_AT + 8, body_bytes(m));
+  put_u16(header + MESSAGE_AT + 16, VERSION_5);
+  header[MESSAGE_AT + 18] = shape->type;
+}
+
+static void fill_batch(const message *m, const header_shape *shape, uint64_t rows, uint8_t *header) {
+  static const uint16_t vtable[] = {10, 20, 8, 4, 16};
+  size_t batch = shape->batch;
+  memcpy(header + shape->vtable, vtable, sizeof vtable);
+  put_u32(header + batch, (uint32_t)(batch - shape->vtable));
+  put_u32(header + batch + 4, (uint32_t)(shape->nodes - 4 - (batch + 4)));
+  put_u64(header + batch + 8, rows);
+  size_t buffers_at = shape->nodes + m->n_nodes * ENTRY_BYTES + 8;
+  put_u32(header + batch + 16, (uint32_t)(buffers_at - 4 - (batch + 16)));
+  put_u32(header + shape->nodes - 4, (uint32_t)m->n_nodes);
   for (size_t i = 0; i < m->n_nodes; i++) {
-    put_u64(header + NODES_AT + i * ENTRY_BYTES, (uint64_t)m->nodes[i]->rows);
-    put_u64(header + NODES_AT + i * ENTRY_BYTES + 8, (uint64_t)m->nodes[i]->null_count);
+    put_u64(header + shape->nodes + i * ENTRY_BYTES, (uint64_t)m->nodes[i]->rows);
+    put_u64(header + shape->nodes + i * ENTRY_BYTES + 8, (uint64_t)m->nodes[i]->null_count);
   }
   put_u32(header + buffers_at - 4, (uint32_t)m->n_buffers);
   uint64_t offset = 0;
@@ -184,13 +213,46 @@ static void fill_header(const message *m, uint64_t rows, uint8_t *header) {
   }
 }
 
-static hf_status append_batch_header(const message *m, uint64_t rows, buf *out, hf_error *error) {
-  size_t length = NODES_AT + (m->n_nodes + m->n_buffers) * ENTRY_BYTES + 8;
-  uint8_t *header = mem_zalloc(1, length);
+/* The table "DictionaryBatch"; see the head of this file. */
+static void fill_dictionary(uint64_t id, bool is_delta, uint8_t *header) {
+  static const uint16_t vtable[] = {10, 24, 8, 4, 16};
+  enum { VTABLE = 36, TABLE = 48 };
+  memcpy(header + VTABLE, vtable, sizeof vtable);
+  put_u32(header + TABLE, TABLE - VTABLE);
+  put_u32(header + TABLE + 4, (uint32_t)(dictionary_shape.batch - (TABLE + 4)));
+  put_u64(header + TABLE + 8, id);
+  header[TABLE + 16] = is_delta;
+}
+
+/* Makes a zeroed header with all but a dictionary's own table. */
+static hf_status header_new(const message *m, const header_shape *shape, uint64_t rows, uint8_t **out,
+                            size_t *length, hf_error *error) {
+  *length = shape->nodes + (m->n_nodes + m->n_buffers) * ENTRY_BYTES + 8;
+  uint8_t *header = mem_zalloc(1, *length);
   if (header == NULL) {
     return no_memory(error);
   }
-  fill_header(m, rows, header);
+  fill_message(m, shape, header);
+  fill_batch(m, shape, rows, header);
+  *out = header;
+  return HF_OK;
+}
+
+static hf_status append_batch_header(const message *m, uint64_t rows, buf *out, hf_error *error) {
+  uint8_t *header = NULL;
+  size_t length = 0;
+  HF_TRY(header_new(m, &batch_shape_of, rows, &header, &length, error));
+  hf_status status = ipc_append_header(header, length, out, error);
+  mem_free(header);
+  return status;
+}
+
+static hf_status append_dictionary_header(const message *m, const dictionary *d, uint32_t first, buf *out,
+                                          hf_error *error) {
+  uint8_t *header = NULL;
+  size_t length = 0;
+  HF_TRY(header_new(m, &dictionary_shape, d->n_entries - first, &header, &length, error));
+  fill_dictionary(d->column, first > 0, header);
   hf_status status = ipc_append_header(header, length, out, error);
   mem_free(header);
   return status;
@@ -267,7 +329,7 @@ hf_status ipc_write_batch_to(const batch_builder *b, const ipc_target *to, uint6
                              hf_error *error) {
   message m;
   buf header = {0};
-  hf_status status = message_init(&m, b, error);
+  hf_status status = message_init(&m, b, to->codes, error);
   if (status == HF_OK) {
     status = append_batch_header(&m, (uint64_t)b->root.rows, &header, error);
   }
@@ -286,4 +348,55 @@ hf_status ipc_write_batch(const batch_builder *b, buf *out, int fd, const char *
                           hf_error *error) {
   ipc_target to = {.out = out, .fd = fd, .path = path};
   return ipc_write_batch_to(b, &to, written, error);
+}
+
+/* ---------------------------------------------------------------- dictionaries */
+
+/* Offsets of the entries from `first` on, which start at 0. */
+static uint32_t *own_offsets(const dictionary *d, uint32_t first) {
+  size_t n = (size_t)(d->n_entries - first) + 1;
+  uint32_t *offsets = mem_alloc(n * sizeof *offsets);
+  if (offsets != NULL) {
+    memcpy(offsets, d->data + (size_t)first * sizeof *offsets, n * sizeof *offsets);
+    for (size_t i = n; i > 0; i--) {
+      offsets[i - 1] -= offsets[0];
+    }
+  }
+  return offsets;
+}
+
+hf_status ipc_write_dictionary(const dictionary *d, uint32_t first, const ipc_target *to, uint64_t *written,
+                               hf_error *error) {
+  uint32_t none = 0;
+  bool is_bytes = d->layout->kind == LAYOUT_BYTES;
+  size_t entries = d->n_entries - first;
+  size_t width = d->layout->width;
+  uint32_t *offsets = is_bytes && entries > 0 ? own_offsets(d, first) : &none;
+  builder_node node = {.rows = (int64_t)entries};
+  const builder_node *nodes[] = {&node};
+  size_t parts[] = {1, 1, 1};
+  struct iovec buffers[3] = {{.iov_base = NULL}};
+  message m = {
+      .nodes = nodes, .buffers = buffers, .parts = parts, .n_nodes = 1, .n_buffers = is_bytes ? 3 : 2};
+  if (offsets == NULL) {
+    return no_memory(error);
+  }
+  if (is_bytes) {
+    size_t start = d->value_bytes - offsets[entries];
+    buffers[1] = (struct iovec){.iov_base = offsets, .iov_len = (entries + 1) * width};
+    buffers[2] = (struct iovec){.iov_base = d->values + start, .iov_len = offsets[entries]};
+  } else {
+    buffers[1] = (struct iovec){.iov_base = d->data + first * width, .iov_len = entries * width};
+  }
+  buf header = {0};
+  hf_status status = append_dictionary_header(&m, d, first, &header, error);
+  if (status == HF_OK) {
+    status = send_message(&m, &header, to, error);
+  }
+  *written = header.length + body_bytes(&m);
+  buf_reset(&header);
+  if (offsets != &none) {
+    mem_free(offsets);
+  }
+  return status;
 }

@@ -300,6 +300,31 @@ bool layout_is_of_block(const layout *l) {
   return true;
 }
 
+bool layout_allows_codes(const layout *l) {
+  return (l->kind == LAYOUT_BYTES && l->width == 4) ||
+         (l->kind == LAYOUT_FIXED && (l->width == 4 || l->width == 8));
+}
+
+hf_status layout_code_columns(layout *root, const uint8_t *code_bytes, arena *a, hf_error *error) {
+  for (size_t i = 0; code_bytes != NULL && i < root->n_children; i++) {
+    if (code_bytes[i] == 0) {
+      continue;
+    }
+    if (code_bytes[i] > 2 || !layout_allows_codes(&root->children[i])) {
+      return error_set(error, HF_E_BLOCK_CORRUPT, "a column of its type has no codes of %u bytes: %zu",
+                       code_bytes[i], i);
+    }
+    layout *values = arena_alloc(a, sizeof *values);
+    if (values == NULL) {
+      return no_memory(error);
+    }
+    *values = root->children[i];
+    root->children[i] =
+        (layout){.kind = LAYOUT_DICTIONARY, .width = code_bytes[i], .n_children = 1, .children = values};
+  }
+  return HF_OK;
+}
+
 bool layout_is_interval(const struct ArrowSchema *field) {
   struct ArrowStringView value = ArrowCharView(NULL);
   return strcmp(field->format, "w:16") == 0 &&

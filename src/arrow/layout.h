@@ -3,7 +3,8 @@
  * The physical shape of an Arrow schema as a tree: what the code that copies,
  * cuts, checks and writes arrays needs to know of a type, and nothing else.
  * Kinds from LAYOUT_DICTIONARY on occur in arrays that come in (of the engine or
- * of a client) and never in blocks. Internal to src/arrow.
+ * of a client) and never in blocks, but for columns of codes, which
+ * layout_code_columns makes. Internal to src/arrow.
  * Source: https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings
  * Thread: immutable once made.
  */
@@ -58,6 +59,15 @@ hf_status layout_of_schema(const struct ArrowSchema *schema, arena *a, layout *o
 size_t layout_buffers(const layout *l);
 /* Tells whether arrays of this layout may lie in a block as they are. */
 bool layout_is_of_block(const layout *l);
+/* Makes columns of codes out of those of a block's root whose code_bytes is not 0; the values' layouts become their
+ * children. Errors: BLOCK_CORRUPT (a column that allows no codes). */
+hf_status layout_code_columns(layout *root, const uint8_t *code_bytes, arena *a, hf_error *error);
+/* Tells whether a column of this layout may have a dictionary in blocks. */
+bool layout_allows_codes(const layout *l);
+/* Children that an array of this layout has. */
+static inline size_t layout_array_children(const layout *l) {
+  return l->kind == LAYOUT_DICTIONARY ? 0 : l->n_children;
+}
 /* Tells whether a format is a decimal; gives its digits and bits. */
 bool layout_decimal(const char *format, unsigned *precision, unsigned *scale, unsigned *bits);
 /* How a block marks an INTERVAL, in the metadata of its field. */

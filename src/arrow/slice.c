@@ -76,6 +76,11 @@ static hf_status columns_init(slicer *s, const size_t *columns, size_t n_columns
 
 hf_status slicer_new(const struct ArrowSchema *block_schema, const size_t *columns, size_t n_columns,
                      slicer **out, hf_error *error) {
+  return slicer_new_coded(block_schema, NULL, columns, n_columns, out, error);
+}
+
+hf_status slicer_new_coded(const struct ArrowSchema *block_schema, const uint8_t *code_bytes,
+                           const size_t *columns, size_t n_columns, slicer **out, hf_error *error) {
   slicer *s = mem_zalloc(1, sizeof *s);
   if (s == NULL) {
     return no_memory(error);
@@ -83,6 +88,9 @@ hf_status slicer_new(const struct ArrowSchema *block_schema, const size_t *colum
   s->memory = arena_new();
   hf_status status =
       s->memory == NULL ? no_memory(error) : layout_of_schema(block_schema, s->memory, &s->layout, error);
+  if (status == HF_OK) {
+    status = layout_code_columns(&s->layout, code_bytes, s->memory, error);
+  }
   if (status == HF_OK) {
     status = columns_init(s, columns, n_columns, error);
   }
@@ -119,6 +127,7 @@ static void cut_buffers(slice_node *node, const struct ArrowArray *from, uint64_
     case LAYOUT_FIXED:
     case LAYOUT_LIST:
     case LAYOUT_BYTES:
+    case LAYOUT_DICTIONARY:
       node->buffers[1] = moved(node->buffers[1], base * l->width);
       break;
     case LAYOUT_BITS:
@@ -146,6 +155,7 @@ static void cut(slice_node *node, const struct ArrowArray *from, uint64_t first,
                              .buffers = node->buffers,
                              .n_children = from->n_children,
                              .children = from->children,
+                             .dictionary = from->dictionary,
                              .release = release_nothing};
   if (node->layout->kind == LAYOUT_NULL) {
     out->null_count = (int64_t)count;
