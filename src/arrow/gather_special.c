@@ -36,16 +36,16 @@ static uint64_t index_at(const layout *l, const uint8_t *indices, uint64_t row) 
 }
 
 hf_status gather_dictionary(gather *g, builder_node *node, const gather_part *part) {
-  const struct ArrowArray *dictionary = part->array->dictionary;
+  const struct ArrowArray *entries = part->array->dictionary;
   const uint8_t *bitmap = gather_bitmap(part->array);
   const uint8_t *indices = part->array->buffers[1];
-  uint64_t length = (uint64_t)dictionary->length;
+  uint64_t length = (uint64_t)entries->length;
   uint32_t *numbers = numbers_new(g, part->count);
   if (numbers == NULL) {
     return HF_E_OUT_OF_MEMORY;
   }
   gather_part values = {
-      .layout = part->layout->children, .array = dictionary, .numbers = numbers, .count = part->count};
+      .layout = part->layout->children, .array = entries, .numbers = numbers, .count = part->count};
   hf_status status = HF_OK;
   for (uint64_t i = 0; i < part->count && status == HF_OK; i++) {
     uint64_t row = part_row(part, i);
