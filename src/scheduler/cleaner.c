@@ -7,6 +7,7 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "base/fault.h"
 #include "base/log.h"
 
 typedef struct clean_item {
@@ -20,6 +21,7 @@ static void clean(scheduler *s, const clean_item *item) {
   if (item->job.value == 0) {
     executor_remove_session(s->executor, &item->session);
   } else {
+    fault_point("scheduler.before_delete");
     executor_remove_stage(s->executor, &item->session, item->job, item->stage);
   }
 }

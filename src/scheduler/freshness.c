@@ -206,7 +206,7 @@ static void drop(scheduler *s, const drop_filter *filter, const char *why) {
     batch.n = 0;
     registry_each(s->registry, filter->session, gather, &batch);
     for (size_t i = 0; i < batch.n; i++) {
-      registry_invalidate(s->registry, &batch.keys[i], why, &s->actions);
+      held_drop(s, &batch.keys[i], why);
     }
   } while (batch.n == DROPPED_AT_ONCE);
 }

@@ -89,7 +89,7 @@ static void drop_stale(scheduler *s, held_need *need) {
   entry_view view;
   if (registry_lookup(s->registry, &need->key, &view) == ENTRY_MATERIALISED &&
       view.generation == need->info.generation) {
-    registry_invalidate(s->registry, &need->key, "source changed", &s->actions);
+    held_drop(s, &need->key, "source changed");
   }
   need->is_stale = false;
   need->wants_check = false;
@@ -323,14 +323,20 @@ void held_settle(scheduler *s, job *fill) {
     class = HF_CLASS_RESOURCE;
   }
   if (is_there &&
-      (freshness_was_written(fill, &output) ||
-       registry_complete(s->registry, &fill->key, fill->id, &output, &s->actions) == COMPLETE_REFUSED)) {
+      (freshness_was_written(fill, &output) || durable_complete(s, fill, &output) == COMPLETE_REFUSED)) {
     is_there = false;
     class = HF_CLASS_RETRYABLE;
   }
   if (!is_there) {
     registry_abort(s->registry, &fill->key, fill->id, class, &s->actions);
   }
+}
+
+bool held_drop(scheduler *s, const uuid *key, const char *why) {
+  entry_view view;
+  registry_lookup(s->registry, key, &view);
+  durable_dropped(s, &view);
+  return registry_invalidate(s->registry, key, why, &s->actions);
 }
 
 /* ------------------------------------------------------------- the actions */

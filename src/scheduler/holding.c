@@ -17,11 +17,16 @@ typedef struct declare_call {
   hf_error error;
 } declare_call;
 
+static void declare_written(void *of, hf_status status) {
+  (void)status; /* the hold is there; the session's flush says that it does not last */
+  call_finish(of);
+}
+
 static void declare_handle(scheduler *s, message *m) {
   declare_call *c = (declare_call *)m;
   owner *of = owner_need(s, &c->row->session, &c->error);
   c->status = of == NULL ? c->error.code : declarations_add(s->declared, c->row, &c->error);
-  call_finish(&c->base);
+  durable_declared(s, c->status == HF_OK ? c->row : NULL, declare_written, c);
 }
 
 hf_status scheduler_declare(scheduler *s, const declaration *row, hf_error *error) {
@@ -41,24 +46,31 @@ hf_status scheduler_declare(scheduler *s, const declaration *row, hf_error *erro
 
 typedef struct key_call {
   call base;
+  scheduler *scheduler;
   const uuid *key;
   bool is_blocking;
 } key_call;
 
-static void unpersist_handle(scheduler *s, message *m) {
-  key_call *c = (key_call *)m;
-  declarations_release(s->declared, c->key);
-  registry_invalidate(s->registry, c->key, "unpersist", &s->actions);
-  scheduler_settle(s); /* its files are queued to go */
+static void unpersist_written(void *of, hf_status status) {
+  key_call *c = of;
+  (void)status;
   if (c->is_blocking) {
-    clean_then_finish(s, &c->base);
+    clean_then_finish(c->scheduler, &c->base);
   } else {
     call_finish(&c->base);
   }
 }
 
+static void unpersist_handle(scheduler *s, message *m) {
+  key_call *c = (key_call *)m;
+  declarations_release(s->declared, c->key);
+  held_drop(s, c->key, "unpersist");
+  scheduler_settle(s); /* its files are queued to go */
+  durable_declared(s, declarations_find(s->declared, c->key), unpersist_written, c);
+}
+
 void scheduler_unpersist(scheduler *s, const uuid *key, bool blocking) {
-  key_call c = {.key = key, .is_blocking = blocking};
+  key_call c = {.scheduler = s, .key = key, .is_blocking = blocking};
   call_init(&c.base, unpersist_handle);
   call_run(s, &s->events, &c.base);
   call_reset(&c.base);
@@ -66,7 +78,7 @@ void scheduler_unpersist(scheduler *s, const uuid *key, bool blocking) {
 
 static void refresh_handle(scheduler *s, message *m) {
   key_call *c = (key_call *)m;
-  registry_invalidate(s->registry, c->key, "refresh", &s->actions);
+  held_drop(s, c->key, "refresh");
   call_finish(&c->base);
 }
 

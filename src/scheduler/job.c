@@ -294,8 +294,10 @@ void owner_forget(scheduler *s, const uuid *id) {
 
 /* Its jobs are over: its holds go, and the call returns when their files have gone. */
 static void owner_remove(scheduler *s, owner *of) {
-  registry_remove_session(s->registry, &of->id, &s->actions);
-  declarations_remove_session(s->declared, &of->id);
+  if (!durable_keeps(s, &of->id)) {
+    registry_remove_session(s->registry, &of->id, &s->actions);
+    declarations_remove_session(s->declared, &of->id);
+  }
   registry_action *action = NULL;
   while ((action = registry_actions_take(&s->actions)) != NULL) {
     held_perform(s, action);

@@ -141,7 +141,7 @@ static void drop_lost(scheduler *s, job *j, const task_report *report) {
   registry_lookup(s->registry, &report->lost_held_key, &view);
   if (need != NULL && view.generation == need->info.generation) {
     const char *why = report->error.code == HF_E_BLOCK_MISSING ? "block missing" : "block altered";
-    registry_invalidate(s->registry, &report->lost_held_key, why, &s->actions);
+    held_drop(s, &report->lost_held_key, why);
   }
 }
 

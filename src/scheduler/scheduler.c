@@ -64,18 +64,20 @@ static hf_status copy_options(scheduler *s, const scheduler_options *options, hf
   return is_complete ? HF_OK : error_set(error, HF_E_OUT_OF_MEMORY, "no memory to open a scheduler");
 }
 
-static hf_status open_tables(scheduler *s, hf_error *error) {
+static hf_status open_tables(scheduler *s, const scheduler_options *options, hf_error *error) {
   s->declared = declarations_new();
   s->registry = s->declared == NULL ? NULL : registry_new(s->declared);
   if (s->registry == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to open a scheduler");
   }
+  HF_TRY(durable_load(s, options->keeping, error));
   return registry_executor_back(s->registry, executor_id(s->executor), error);
 }
 
 static hf_status open_parts(scheduler *s, const scheduler_options *options, hf_error *error) {
   HF_TRY(copy_options(s, options, error));
   executor_options of_executor = {.work_dir = options->work_dir,
+                                  .keep_id = options->keeping == NULL ? NULL : options->keeping->id,
                                   .threads = options->threads,
                                   .slots = options->slots,
                                   .memory_bytes = options->memory_bytes,
@@ -88,7 +90,7 @@ static hf_status open_parts(scheduler *s, const scheduler_options *options, hf_e
                                        .refused_dir = executor_work_dir(s->executor),
                                        .extension_dir = s->extension_dir};
   HF_TRY(source_catalog_new(&of_sources, &s->sources, error));
-  return open_tables(s, error);
+  return open_tables(s, options, error);
 }
 
 static hf_status open_threads(scheduler *s, unsigned n_planners, hf_error *error) {
@@ -163,6 +165,7 @@ hf_status scheduler_open(const scheduler_options *options, scheduler **out, hf_e
     free_parts(s);
     return status;
   }
+  durable_begin(s);
   *out = s;
   return HF_OK;
 }
@@ -192,10 +195,13 @@ static void wipe_handle(scheduler *s, message *m) {
   }
   owner *of = NULL, *next_of = NULL;
   HASH_ITER(hh, s->owners, of, next_of) {
-    registry_remove_session(s->registry, &of->id, &s->actions);
+    if (!durable_keeps(s, &of->id)) {
+      registry_remove_session(s->registry, &of->id, &s->actions);
+    }
     scheduler_settle(s);
     clean_session(s, &of->id);
   }
+  durable_end(s);
   clean_then_finish(s, (call *)m);
 }
 

@@ -10,10 +10,20 @@
 
 #include "executor/executor.h"
 #include "hold/hold.h"
+#include "hold/journal.h"
 #include "plan/lower.h"
 #include "source/source.h"
 
 typedef struct scheduler scheduler;
+
+/* What outlives the process. */
+typedef struct scheduler_keeping {
+  const hold_journal *journal; /* borrowed until the scheduler is closed */
+  const uuid *id;              /* of the state directory, which the work directory is kept for */
+  uuid session;                /* whose holds are kept */
+  const block_ref *data;       /* client data that is kept */
+  size_t n_data;
+} scheduler_keeping;
 
 typedef struct scheduler_options {
   const char *work_dir; /* as executor_options */
@@ -22,10 +32,12 @@ typedef struct scheduler_options {
   const char *extension_dir;
   const char *const *allowed_dirs; /* absolute, links resolved */
   size_t n_allowed_dirs;
+  const scheduler_keeping *keeping; /* NULL: nothing outlives the process */
   unsigned planners; /* planning threads, each with an engine of its own, opened when first needed; 0: 2 */
 } scheduler_options;
 
-/* Opens executor, planners and source catalogue. Errors: those of executor_open. */
+/* Opens executor, planners and source catalogue; of a journal, what has its blocks is there again. Errors: those of
+ * executor_open and of the journal. */
 hf_status scheduler_open(const scheduler_options *options, scheduler **out, hf_error *error);
 /* Fails what still runs with SESSION_CLOSED, ends all threads, removes the work directory. Accepts NULL. */
 void scheduler_close(scheduler *s);
@@ -114,14 +126,17 @@ typedef struct hold_row {
   uuid session;
   const char *name;                                      /* or NULL */
   uint64_t declared_us, last_read_us, cost_us, saved_us; /* saved: hits × cost */
-  uint64_t partitions; /* attempts that its blocks lie in */
+  uint64_t partitions;                                   /* attempts that its blocks lie in */
   const char *last_drop;
 } hold_row;
 /* Calls `each` on the scheduler's thread for each hold of the session (NULL: all); must not call the scheduler. */
 void scheduler_list_holds(scheduler *s, const uuid *session, void (*each)(void *context, const hold_row *row),
                           void *context);
 
-/* Cancels the session's jobs, removes its holds with their files; waits until that is done. */
+/* Of the kept session: forgets all holds but these, and those that are found by their content; their files go. */
+void scheduler_keep_only(scheduler *s, const uuid *keys, size_t n_keys);
+
+/* Cancels the session's jobs, removes its holds with their files unless it is the kept one; waits until that is done. */
 void scheduler_remove_session(scheduler *s, const uuid *session);
 
 /* ----------------------------------------------------------------- cancel

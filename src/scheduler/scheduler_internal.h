@@ -23,8 +23,8 @@
 
 enum {
   SETTINGS_AT_MOST = 32, /* of DuckDB's that a declaration keeps */
-  REPLANS_AT_MOST = 3, /* times that a job plans again after a held block was lost */
-  REMOVED_KEPT = 256   /* sessions that ended last: calls that were on their way are told so */
+  REPLANS_AT_MOST = 3,   /* times that a job plans again after a held block was lost */
+  REMOVED_KEPT = 256     /* sessions that ended last: calls that were on their way are told so */
 };
 
 /* --------------------------------------------------------------- messages */
@@ -83,7 +83,7 @@ typedef struct held_need {
   bool wants_check;  /* its sources are to be looked at before it is read: by a planning thread */
   bool is_stale;     /* that was done, and they have changed */
   unsigned n_stale;
-  job_id fill;       /* WAITING: whose claim it is */
+  job_id fill; /* WAITING: whose claim it is */
   hf_error fill_error;
   held_info info;
   uint64_t bytes;
@@ -314,6 +314,25 @@ void held_settle(scheduler *s, job *fill);
 void held_count(scheduler *s, job *j);
 /* Performs one action of the registry. */
 void held_perform(scheduler *s, const registry_action *action);
+/* Drops an entry, here and in the journal; as registry_invalidate. Every entry that goes before its session goes by this. */
+bool held_drop(scheduler *s, const uuid *key, const char *why);
+
+/* durable.c: what outlives the process; nothing does without a journal */
+/* Fills declarations and registry from the journal, and drops what has no blocks. Before the executor is live. */
+hf_status durable_load(scheduler *s, const scheduler_keeping *keeping, hf_error *error);
+/* All threads run: what the start found to be nobody's is deleted in the background. */
+void durable_begin(scheduler *s);
+/* All jobs are over. */
+void durable_end(scheduler *s);
+/* Does the session outlive the process? */
+bool durable_keeps(const scheduler *s, const uuid *session);
+/* Writes the declaration as it is now (NULL: none), then calls `written`, from any thread; perhaps before it returns. */
+void durable_declared(scheduler *s, const declaration *row, void (*written)(void *of, hf_status status),
+                      void *of);
+/* The entry goes. */
+void durable_dropped(scheduler *s, const entry_view *view);
+/* As registry_complete; those who wait are woken when the journal has it. */
+complete_result durable_complete(scheduler *s, const job *fill, const entry_output *output);
 
 /* freshness.c */
 /* What the entry of a fill was computed from: its files and what held results that it read were. In the fill's memory. */
@@ -367,6 +386,10 @@ struct scheduler {
   const char *const *allowed_dirs;
   size_t n_allowed_dirs;
   const char *extension_dir;
+
+  const hold_journal *journal; /* thread-safe; NULL: nothing outlives the process */
+  uuid kept_session;           /* immutable: that which does, when there is a journal */
+  message trash;               /* tells the cleaner to empty it */
 
   declarations *declared;
   registry *registry;
