@@ -108,6 +108,7 @@ static void let_inputs_go(scheduler *s, job *j, const stage_run *stage) {
       continue;
     }
     stage_id done = j->runs[input->from].planned->id;
+    j->run_bytes -= j->runs[input->from].bytes;
     if (!registry_is_pinned(s->registry, j->id, done)) {
       clean_stage(s, &j->session, j->id, done);
     }
@@ -117,11 +118,20 @@ static void let_inputs_go(scheduler *s, job *j, const stage_run *stage) {
 static void on_finished(scheduler *s, const reported *at, const task_report *report) {
   job *j = at->job;
   stage_run *stage = at->stage;
+  hf_error error = {0};
   bool is_last = stage == &j->runs[j->n_runs - 1];
   j->rows += is_last ? report->output.rows : 0;
   j->bytes += is_last ? report->output.bytes : 0;
+  if (!is_last || !j->is_fill) {
+    stage->bytes += report->output.bytes;
+    j->run_bytes += report->output.bytes;
+  }
   count_with_rows(j, stage, report);
   task_step(&stage->tasks[at->task].state, TASK_EVENT_FINISHED, j->id, stage->tasks[at->task].attempt);
+  if (leaving_check_running(s, &error) != HF_OK) {
+    job_drain(s, j, JOB_EVENT_FAIL, &error);
+    return;
+  }
   if (++stage->n_done < stage->planned->n_tasks ||
       stage_step(&stage->state, STAGE_EVENT_TASKS_DONE, j->id, stage->planned->id) != STAGE_DO_FINISH) {
     return;
@@ -163,6 +173,9 @@ static void on_failed(scheduler *s, const reported *at, task_report *report) {
     return;
   }
   launch_locate_error(&j->plan, &report->error);
+  if (j->plan.graph.n_stages > 0) {
+    cut_clean_error(&j->plan.graph.stages[at->stage - j->runs], &report->error);
+  }
   job_drain(s, j, JOB_EVENT_FAIL, &report->error);
 }
 

@@ -314,7 +314,7 @@ static hf_status cut_pieces(writer *w, const sql_text *text, plan_written *out) 
     }
     from = to;
   }
-  *out = (plan_written){n, pieces, w->n_inputs, w->inputs};
+  *out = (plan_written){n, pieces, w->n_inputs, w->inputs, w->n_casts, w->casts};
   return HF_OK;
 }
 

@@ -26,11 +26,19 @@ typedef struct plan_piece {
   uint32_t input;
 } plan_piece;
 
+/* A cast that may fail: DuckDB's message calls the column as the text does. */
+typedef struct plan_cast {
+  const char *column; /* c0 … */
+  const char *name;   /* what the query calls it; NULL: not known */
+} plan_cast;
+
 typedef struct plan_written {
   size_t n_pieces;
   const plan_piece *pieces;
   size_t n_inputs; /* each stands in one place; two scans of one source are two inputs */
   const plan_input *inputs;
+  size_t n_casts; /* of columns */
+  const plan_cast *casts;
 } plan_written;
 
 typedef struct plan_write_options {

@@ -48,13 +48,52 @@ static hf_status write_ref(writer *w, const write_scope *scope, const tree_expre
 
 /* ----------------------------------------------------------------- classes */
 
+static hf_status no_memory(writer *w) {
+  return error_set(w->error, HF_E_OUT_OF_MEMORY, "no memory for the SQL of a plan");
+}
+
+/* Notes the column that the text from `start` on names, unless a cast of it is there already. */
+static hf_status note_cast(writer *w, const tree_expression *from, size_t start) {
+  const char *written = w->out->text.failed ? NULL : strrchr(buf_cstr(&w->out->text) + start, '.');
+  if (written == NULL) { /* of a lambda's parameter */
+    return HF_OK;
+  }
+  for (size_t i = 0; i < w->n_casts; i++) {
+    bool has_name = w->casts[i].name == from->name || (from->name != NULL && w->casts[i].name != NULL &&
+                                                       strcmp(from->name, w->casts[i].name) == 0);
+    if (has_name && strcmp(w->casts[i].column, written + 1) == 0) {
+      return HF_OK;
+    }
+  }
+  if (w->n_casts == w->cast_capacity) {
+    size_t capacity = 2 * w->cast_capacity + 8;
+    plan_cast *casts = arena_array(w->a, capacity, sizeof *casts);
+    if (casts == NULL) {
+      return no_memory(w);
+    }
+    for (size_t i = 0; i < w->n_casts; i++) {
+      casts[i] = w->casts[i];
+    }
+    w->casts = casts;
+    w->cast_capacity = capacity;
+  }
+  plan_cast *cast = &w->casts[w->n_casts];
+  *cast = (plan_cast){arena_strdup(w->a, written + 1), from->name};
+  w->n_casts++;
+  return cast->column == NULL ? no_memory(w) : HF_OK;
+}
+
 static hf_status write_cast(writer *w, const write_scope *scope, const tree_expression *e) {
   if (!write_can_name(e->type)) {
     return write_refuse(w, TREE_REFUSED_TYPE, "BOUND_CAST", "a cast to a %s that SQL cannot name",
                         type_kind_name(e->type->kind));
   }
   buf_text(write_to(w), e->try_cast ? "TRY_CAST(" : "CAST(");
+  size_t start = write_to(w)->length;
   HF_TRY(write_expression(w, scope, e->children[0]));
+  if (!e->try_cast && e->children[0]->kind == EXPRESSION_REF) {
+    HF_TRY(note_cast(w, e->children[0], start));
+  }
   buf_text(write_to(w), " AS ");
   write_type(w, e->type);
   buf_char(write_to(w), ')');

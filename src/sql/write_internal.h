@@ -40,6 +40,8 @@ typedef struct writer {
   size_t delim_entry; /* the keys of the DELIM_JOIN that DELIM_GETs here read */
   size_t n_inputs, capacity;
   plan_input *inputs;
+  size_t n_casts, cast_capacity;
+  plan_cast *casts;
 } writer;
 
 /* What references of an expression stand for. */

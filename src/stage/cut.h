@@ -68,6 +68,8 @@ typedef struct cut_stage {
   schema columns;      /* of its output, c0 … */
   const char *what;    /* for EXPLAIN: "scan, partial aggregate", "final aggregate" … */
   const char *why_one; /* one_task: why; "" when it is no loss (a final gather) */
+  size_t n_casts;      /* casts in it that may fail: for cut_clean_error */
+  const struct plan_cast *casts;
 } cut_stage;
 
 typedef struct cut_graph {
@@ -81,5 +83,11 @@ typedef struct cut_graph {
  */
 hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out,
                     tree_refusal *refusal, hf_error *error);
+
+/*
+ * Puts the query's words into an error of one of the stage's tasks: DuckDB calls the column of a cast that failed as the
+ * stage's text does. Where several columns may be meant, none is named.
+ */
+void cut_clean_error(const cut_stage *stage, hf_error *error);
 
 #endif

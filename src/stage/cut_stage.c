@@ -136,6 +136,8 @@ static hf_status write_stage(cutter *c, const tree_node *node, bool is_one, cut_
   if (c->refusal->code != TREE_REFUSED_NONE) {
     return HF_E_UNSUPPORTED;
   }
+  out->n_casts = written.n_casts;
+  out->casts = written.casts;
   HF_TRY(take_pieces(c, &written, out));
   return take_inputs(c, &written, is_one, out);
 }

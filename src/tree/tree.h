@@ -142,6 +142,7 @@ struct tree_expression {
   size_t n_children;
   const tree_expression *const *children;
   size_t ref;                            /* REF: the column of the input */
+  const char *name;                      /* REF: what the query calls it; NULL: it has no name */
   bool try_cast;                         /* CAST */
   bool is_or;                            /* CONJUNCTION */
   bool lower_inclusive, upper_inclusive; /* BETWEEN */

@@ -329,14 +329,25 @@ static const struct class_row *find_class(const char *name, tree_expression *e) 
   return strcmp(name, "BOUND_COLUMN_REF") == 0 ? &column_ref_row : NULL;
 }
 
+/* The alias of a reference is a name for messages; that of another expression has become the name of a column. */
+static hf_status read_alias(json_view *v, tree_expression *e) {
+  struct json_object *alias = json_read_take(v, "alias");
+  const char *name = json_object_is_type(alias, json_type_string) ? json_object_get_string(alias) : "";
+  if (e->kind == EXPRESSION_REF && name[0] != '\0') {
+    e->name = arena_strdup(v->reader->a, name);
+    return e->name == NULL ? json_read_no_memory(v->reader) : HF_OK;
+  }
+  return HF_OK;
+}
+
 hf_status tree_read_expression(json_reader *r, struct json_object *object, const tree_space *space,
                                const tree_expression **out) {
-  static const char *const ignored[] = {"alias", "query_location"};
+  static const char *const ignored[] = {"query_location"};
   json_view v;
   const char *name = NULL;
   HF_TRY(json_read_open(r, object, "EXPRESSION", &v));
   HF_TRY(json_read_text(&v, "expression_class", &name));
-  json_read_ignore(&v, ignored, 2);
+  json_read_ignore(&v, ignored, 1);
   tree_expression *e = arena_alloc(r->a, sizeof *e);
   if (e == NULL) {
     return json_read_no_memory(r);
@@ -352,6 +363,7 @@ hf_status tree_read_expression(json_reader *r, struct json_object *object, const
   }
   HF_TRY(json_read_descend(r, name));
   HF_TRY(row->read(&v, space, e));
+  HF_TRY(read_alias(&v, e));
   json_read_ascend(r);
   *out = e;
   return json_read_close(&v);
