@@ -313,23 +313,37 @@ static hf_status output_of(const scheduler *s, const job *fill, entry_output *ou
   return freshness_of_fill(fill, out, error);
 }
 
+/* Makes an entry of it, or lets it serve once when there is no room. */
+static bool enter(scheduler *s, job *fill, const entry_output *output) {
+  const char *why = leaving_refuse(s, fill);
+  if (why != NULL) {
+    snprintf(fill->profile.warning, sizeof fill->profile.warning, "computed, not held: %s", why);
+    tell_waiters(s, fill);
+    return leaving_pass(s, fill, output);
+  }
+  tell_waiters(s, fill);
+  if (durable_complete(s, fill, output) == COMPLETE_REFUSED) {
+    return false;
+  }
+  leaving_admitted(s, fill);
+  return true;
+}
+
 void held_settle(scheduler *s, job *fill) {
   entry_output output;
-  tell_waiters(s, fill);
-  hf_error_class class = fill->error.error_class;
-  bool is_there = fill->state == JOB_SUCCEEDED;
-  if (is_there && output_of(s, fill, &output, NULL) != HF_OK) {
-    is_there = false;
+  hf_error_class class = HF_CLASS_RETRYABLE;
+  if (fill->state != JOB_SUCCEEDED) {
+    tell_waiters(s, fill);
+    class = fill->error.error_class;
+  } else if (output_of(s, fill, &output, NULL) != HF_OK) {
+    tell_waiters(s, fill);
     class = HF_CLASS_RESOURCE;
+  } else if (freshness_was_written(fill, &output)) {
+    tell_waiters(s, fill);
+  } else if (enter(s, fill, &output)) {
+    return;
   }
-  if (is_there &&
-      (freshness_was_written(fill, &output) || durable_complete(s, fill, &output) == COMPLETE_REFUSED)) {
-    is_there = false;
-    class = HF_CLASS_RETRYABLE;
-  }
-  if (!is_there) {
-    registry_abort(s->registry, &fill->key, fill->id, class, &s->actions);
-  }
+  registry_abort(s->registry, &fill->key, fill->id, class, &s->actions);
 }
 
 bool held_drop(scheduler *s, const uuid *key, const char *why) {

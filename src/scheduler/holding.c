@@ -6,6 +6,7 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 /* ----------------------------------------------------------------- declare */
@@ -46,31 +47,46 @@ hf_status scheduler_declare(scheduler *s, const declaration *row, hf_error *erro
 
 typedef struct key_call {
   call base;
+  parked parked; /* until the readers have ended */
   scheduler *scheduler;
   const uuid *key;
-  bool is_blocking;
+  hold_wait wait;
 } key_call;
 
 static void unpersist_written(void *of, hf_status status) {
   key_call *c = of;
   (void)status;
-  if (c->is_blocking) {
-    clean_then_finish(c->scheduler, &c->base);
-  } else {
+  if (c->wait == HOLD_WAIT_NOT) {
     call_finish(&c->base);
+  } else {
+    clean_then_finish(c->scheduler, &c->base);
   }
+}
+
+/* Nobody reads it any more, or nobody waits for that: its files are queued to go. */
+static void unpersist_go_on(scheduler *s, parked *p) {
+  key_call *c = (key_call *)((char *)p - offsetof(key_call, parked));
+  durable_declared(s, declarations_find(s->declared, c->key), unpersist_written, c);
 }
 
 static void unpersist_handle(scheduler *s, message *m) {
   key_call *c = (key_call *)m;
+  entry_view view;
+  registry_lookup(s->registry, c->key, &view);
+  c->parked = (parked){.go_on = unpersist_go_on};
+  if (c->wait == HOLD_WAIT_READERS && view.state == ENTRY_PENDING) {
+    c->parked.fill = view.job;
+  } else if (c->wait == HOLD_WAIT_READERS && view.output.n_locations > 0) {
+    c->parked.job = view.output.locations[0].job; /* all of a fill's blocks are of its last stage */
+    c->parked.stage = view.output.locations[0].stage;
+  }
   declarations_release(s->declared, c->key);
   held_drop(s, c->key, "unpersist");
-  scheduler_settle(s); /* its files are queued to go */
-  durable_declared(s, declarations_find(s->declared, c->key), unpersist_written, c);
+  leaving_park(s, &c->parked); /* the settling behind this handler lets it go on */
 }
 
-void scheduler_unpersist(scheduler *s, const uuid *key, bool blocking) {
-  key_call c = {.scheduler = s, .key = key, .is_blocking = blocking};
+void scheduler_unpersist(scheduler *s, const uuid *key, hold_wait wait) {
+  key_call c = {.scheduler = s, .key = key, .wait = wait};
   call_init(&c.base, unpersist_handle);
   call_run(s, &s->events, &c.base);
   call_reset(&c.base);

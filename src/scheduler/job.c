@@ -61,6 +61,7 @@ hf_status job_new(scheduler *s, const job_request *request, owner *of, job **out
   }
   j->owner = of;
   of->n_active++;
+  leaving_note(s, of, &request->settings);
   s->n_active++;
   *out = j;
   return HF_OK;
@@ -103,6 +104,7 @@ static void job_end(scheduler *s, job *j) {
     job_clean(s, j);
   }
   j->owner->n_active--;
+  leaving_rested(s, j->owner);
   j->owner = NULL;
   s->n_active--;
   if (j->run != NULL) {
@@ -153,6 +155,7 @@ static void on_planned(scheduler *s, message *m) {
 static void plan(scheduler *s, job *j) {
   j->n_runs = 0; /* their memory is the plan's */
   j->runs = NULL;
+  j->rows = j->bytes = j->run_bytes = 0;
   j->plan.first_stage.value = j->stage.value + 1;
   j->plan.is_fill = j->is_fill;
   planning_post(s, &j->plan, on_planned);

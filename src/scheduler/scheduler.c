@@ -18,11 +18,13 @@ enum { PLANNERS_BY_DEFAULT = 2 };
 /* -------------------------------------------------------------- the thread */
 
 void scheduler_settle(scheduler *s) {
-  registry_action *action = NULL;
-  while ((action = registry_actions_take(&s->actions)) != NULL) {
-    held_perform(s, action);
-    mem_free(action);
-  }
+  do {
+    registry_action *action = NULL;
+    while ((action = registry_actions_take(&s->actions)) != NULL) {
+      held_perform(s, action);
+      mem_free(action);
+    }
+  } while (leaving_settle(s));
   owners_settle(s);
   jobs_free_ended(s);
   if (s->closing != NULL && s->n_active == 0) {
@@ -35,7 +37,8 @@ void scheduler_settle(scheduler *s) {
 static void *scheduler_main(void *context) {
   scheduler *s = context;
   for (;;) {
-    uint64_t deadline = planners_watch(s);
+    uint64_t planned = planners_watch(s), leaving = leaving_watch(s);
+    uint64_t deadline = planned == 0 || (leaving != 0 && leaving < planned) ? leaving : planned;
     message *m = (message *)event_queue_take(&s->events, deadline);
     if (m != NULL) {
       m->handle(s, m);
@@ -85,6 +88,7 @@ static hf_status open_parts(scheduler *s, const scheduler_options *options, hf_e
                                   .report = report_receive,
                                   .report_context = s};
   HF_TRY(executor_open(&of_executor, &s->executor, error));
+  leaving_open(s, options);
   source_catalog_options of_sources = {.allowed_dirs = s->allowed_dirs,
                                        .n_allowed_dirs = s->n_allowed_dirs,
                                        .refused_dir = executor_work_dir(s->executor),

@@ -32,7 +32,9 @@ typedef struct scheduler_options {
   const char *extension_dir;
   const char *const *allowed_dirs; /* absolute, links resolved */
   size_t n_allowed_dirs;
-  const scheduler_keeping *keeping; /* NULL: nothing outlives the process */
+  uint64_t hold_max_bytes, run_max_bytes; /* 0: half of what is free in the work directory's file system */
+  uint64_t idle_timeout_us;               /* after which a session's held results go; 0: never */
+  const scheduler_keeping *keeping;       /* NULL: nothing outlives the process */
   unsigned planners; /* planning threads, each with an engine of its own, opened when first needed; 0: 2 */
 } scheduler_options;
 
@@ -54,6 +56,7 @@ typedef struct job_settings {
   size_t n_engine;
   uint32_t tasks; /* that a query is split into; 0: by the size of its input */
   uint64_t sink_budget_bytes, batch_bytes, block_bytes, ordered_below_bytes;
+  uint64_t hold_session_max_bytes, hold_ttl_us; /* 0: no limit */
   bool follows_sources; /* held results whose sources have changed are computed anew */
 } job_settings;
 
@@ -107,8 +110,15 @@ hf_status scheduler_explain(scheduler *s, const job_request *request, char **out
 /* ---------------------------------------------------------------- holding */
 
 hf_status scheduler_declare(scheduler *s, const declaration *row, hf_error *error);
-/* Releases the key for good; `blocking` waits until its files are gone (or are left to running readers). */
-void scheduler_unpersist(scheduler *s, const uuid *key, bool blocking);
+/* What a call that lets a hold go waits for. */
+typedef enum hold_wait {
+  HOLD_WAIT_NOT,
+  HOLD_WAIT_FILES,  /* its files are gone, but for those that are left to running readers */
+  HOLD_WAIT_READERS /* all of them are gone, after the last reader and a fill have ended */
+} hold_wait;
+
+/* Releases the key for good. */
+void scheduler_unpersist(scheduler *s, const uuid *key, hold_wait wait);
 /* Drops the data but keeps the declaration: the next use computes again under a new generation. */
 void scheduler_refresh(scheduler *s, const uuid *key);
 /* The same for all of the session's holds that are in the relation, that depend on these, or that were computed from its

@@ -228,6 +228,7 @@ typedef struct stage_run {
   stage_task *tasks; /* planned->n_tasks */
   uint32_t n_done, n_with_rows;
   size_t n_reads_left;
+  uint64_t bytes; /* of its committed output */
 } stage_run;
 
 /* A session that has jobs or holds. */
@@ -235,6 +236,9 @@ typedef struct owner {
   uuid id;
   size_t n_active; /* jobs that are not over */
   call *removal;   /* waits for n_active 0, or NULL */
+  uint64_t ttl_us; /* of its held results, by its latest job; 0: none */
+  uint64_t last_active_us;
+  bool is_idle; /* and its held results have gone for that */
   UT_hash_handle hh;
 } owner;
 
@@ -262,6 +266,7 @@ typedef struct job {
   bool is_draining; /* these shall end, then `drained` is raised */
   job_event drained;
   uint64_t started_us, rows, bytes;
+  uint64_t run_bytes;           /* of committed data that are no held result */
   struct written_path *written; /* of a fill: noted while it ran; in `memory` */
   bool is_outdated;             /* of a fill: so was one for which there was no memory */
   hf_profile profile;
@@ -340,6 +345,42 @@ hf_status freshness_of_fill(const job *fill, entry_output *out, hf_error *error)
 /* Tells whether a path that was written while it ran is among them. */
 bool freshness_was_written(const job *fill, const entry_output *output);
 
+/* leaving.c: limits of held results and of running data */
+/* A result that found no room: it serves those who wait for it. */
+typedef struct passing {
+  struct passing *next;
+  uuid key;
+  job_id fill;
+} passing;
+/* Waits until nothing has the files of a stage any more, and a fill has ended. Embedded in a call. */
+typedef struct parked {
+  struct parked *next;
+  job_id job;
+  stage_id stage;
+  job_id fill; /* 0: none */
+  void (*go_on)(scheduler *s, struct parked *p);
+} parked;
+/* Works the limits out. The executor is open. */
+void leaving_open(scheduler *s, const scheduler_options *options);
+/* The session does something, with these settings. */
+void leaving_note(scheduler *s, owner *of, const job_settings *settings);
+/* A job of it has ended. */
+void leaving_rested(scheduler *s, owner *of);
+/* Makes room for what the fill made, at the cost of others. NULL: there is room; else why there is none (static). */
+const char *leaving_refuse(scheduler *s, const job *fill);
+/* It is an entry now. */
+void leaving_admitted(scheduler *s, const job *fill);
+/* Completes the claim for those who wait, and drops the entry when they have their leases. False: it is not done. */
+bool leaving_pass(scheduler *s, job *fill, const entry_output *output);
+/* Lets `p` go on when it may. */
+void leaving_park(scheduler *s, parked *p);
+/* After the registry's actions were performed; true: there are more. */
+bool leaving_settle(scheduler *s);
+/* Drops what is too old, idle or too much; returns when to look again (monotonic; 0: when told). */
+uint64_t leaving_watch(scheduler *s);
+/* Errors: LIMIT when data of running queries are too large. */
+hf_status leaving_check_running(const scheduler *s, hf_error *error);
+
 /* launch.c */
 void launch_job(scheduler *s, job *j);
 /* Submits the tasks of all stages whose inputs are there. */
@@ -401,6 +442,10 @@ struct scheduler {
   size_t n_removed;
   uint64_t next_job;
   size_t n_active;
+  uint64_t hold_max_bytes, run_max_bytes, idle_timeout_us; /* immutable */
+  uint64_t next_leave_us; /* when leaving_watch has something to do; 0: not */
+  passing *passing;
+  parked *parked;
   bool is_closing;
   call *closing; /* waits for n_active 0 */
 

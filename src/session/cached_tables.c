@@ -81,7 +81,7 @@ static hf_status cache_in(session *s, const name_list *list, const cache_table_r
   entry.bound = node;
   hf_status status = bind_and_fill(s, request, present, &entry, error);
   if (status != HF_OK) {
-    hold_release(s, node, true);
+    hold_release(s, node, HOLD_WAIT_FILES);
   }
   relation_release(node);
   return status;
@@ -111,7 +111,7 @@ static hf_status unbind(session *s, const name_entry *present, bool *done, hf_er
                           error));
   }
   if (*done) {
-    hold_release(s, present->bound, true);
+    hold_release(s, present->bound, HOLD_WAIT_FILES);
   }
   return HF_OK;
 }
@@ -188,7 +188,7 @@ hf_status clear_cache(session *s, hf_error *error) {
   key_list list = {0};
   scheduler_list_holds(runtime_scheduler(s->runtime), &s->id, add_key, &list);
   for (size_t i = 0; i < list.count; i++) {
-    scheduler_unpersist(runtime_scheduler(s->runtime), &list.keys[i], true);
+    scheduler_unpersist(runtime_scheduler(s->runtime), &list.keys[i], HOLD_WAIT_FILES);
   }
   mem_free(list.keys);
   return list.failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to list the holds of a session")

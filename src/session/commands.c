@@ -30,7 +30,7 @@ static hf_status put_in(session *s, const name_list *list, const name_entry *ent
   }
   HF_TRY(names_exchange(&s->names, entry->name, present == NULL ? NULL : present->bound, entry, done, error));
   if (*done && present != NULL && (present->cache_made || present->plain != NULL)) {
-    hold_release(s, present->bound, false);
+    hold_release(s, present->bound, HOLD_WAIT_NOT);
   }
   return HF_OK;
 }
@@ -151,7 +151,7 @@ static hf_status drop_in(const command *c, const name_list *list, bool *done, hf
   }
   HF_TRY(names_exchange(&s->names, c->read->name, present->bound, NULL, done, error));
   if (*done && (present->cache_made || present->plain != NULL)) {
-    hold_release(s, present->bound, true);
+    hold_release(s, present->bound, HOLD_WAIT_FILES);
   }
   return HF_OK;
 }

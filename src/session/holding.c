@@ -99,10 +99,10 @@ hf_status session_cache(session *s, const relation *r, const char *level, const 
 
 /* ------------------------------------------------------------------- let go */
 
-void hold_release(session *s, const relation *r, bool blocking) {
+void hold_release(session *s, const relation *r, hold_wait wait) {
   relation_view view = relation_look(r);
   if (view.kind == RELATION_CACHE && uuid_equal(&view.session, &s->id)) {
-    scheduler_unpersist(runtime_scheduler(s->runtime), &view.cache_id, blocking);
+    scheduler_unpersist(runtime_scheduler(s->runtime), &view.cache_id, wait);
   }
 }
 
@@ -118,7 +118,7 @@ static hf_status check_own(const session *s, const relation_view *view, hf_error
 static hf_status unpersist_entered(session *s, const relation *r, bool blocking, hf_error *error) {
   relation_view view = relation_look(r);
   HF_TRY(check_own(s, &view, error));
-  hold_release(s, r, blocking);
+  hold_release(s, r, blocking ? HOLD_WAIT_READERS : HOLD_WAIT_NOT);
   return HF_OK;
 }
 

@@ -102,6 +102,9 @@ static hf_status open_scheduler(const config *settings, scheduler **out, hf_erro
       .threads = (unsigned)config_number(settings, CONFIG_THREADS),
       .slots = (unsigned)config_number(settings, CONFIG_SLOTS),
       .memory_bytes = config_number(settings, CONFIG_MEMORY),
+      .hold_max_bytes = config_number(settings, CONFIG_HOLD_MAX_BYTES),
+      .run_max_bytes = config_number(settings, CONFIG_RUN_MAX_BYTES),
+      .idle_timeout_us = config_number(settings, CONFIG_SESSION_IDLE_TIMEOUT) * 1000000,
       .extension_dir = engine_extension_dir(a),
   };
   hf_status status = allowed_dirs(config_text(settings, CONFIG_ALLOW_PATH), a, &options, error);

@@ -61,7 +61,7 @@ hf_status hold_level(const char *name, const char **out, hf_error *error);
 /* Tells whether the relation is a cache node that was not let go. */
 bool hold_is_held(session *s, const relation *r);
 /* Lets the hold of a cache node of this session go; of any other relation: nothing. */
-void hold_release(session *s, const relation *r, bool blocking);
+void hold_release(session *s, const relation *r, hold_wait wait);
 
 /* Holds of the session `of` (NULL: all) that were computed from files at or below the path go; `why` is static text. */
 void hold_note_changed(session *s, const uuid *of, const char *path, const char *why);

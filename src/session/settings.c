@@ -66,6 +66,8 @@ hf_status settings_for_job(session *s, arena *a, job_settings *out, hf_error *er
   out->batch_bytes = config_number(s->settings, CONFIG_SHUFFLE_BATCH_BYTES);
   out->block_bytes = config_number(s->settings, CONFIG_SHUFFLE_BLOCK_BYTES);
   out->ordered_below_bytes = config_number(s->settings, CONFIG_SQL_ORDERED_BELOW);
+  out->hold_session_max_bytes = config_number(s->settings, CONFIG_HOLD_SESSION_MAX_BYTES);
+  out->hold_ttl_us = config_number(s->settings, CONFIG_HOLD_TTL) * 1000000;
   out->follows_sources = strcmp(config_text(s->settings, CONFIG_CACHE_ON_SOURCE_CHANGE), "refresh") == 0;
   pthread_mutex_unlock(&s->lock);
   if (!complete) {

@@ -49,7 +49,7 @@ static void explain_tells_miss_hit_and_released(void **state) {
   EXPECT_TEXT(r, "SELECT sum(y) FROM held", "input 0: CachedRead [hit, generation 1] held 1,000 rows, ");
   assert_int_equal(rig_storage(r, node).hits, 0);
   uuid key = rig_key(node);
-  scheduler_unpersist(r->s, &key, true);
+  scheduler_unpersist(r->s, &key, HOLD_WAIT_READERS);
   EXPECT_TEXT(r, "SELECT sum(y) FROM held", "Inline [released] held", "read_csv 1 file");
 }
 

@@ -108,7 +108,7 @@ static void held_released_computes_inline_and_never_refills(void **state) {
   assert_string_not_equal(rig_block_file(r), "");
   uuid key = rig_key(node);
   rig_await_cleaner(r);
-  scheduler_unpersist(r->s, &key, true);
+  scheduler_unpersist(r->s, &key, HOLD_WAIT_READERS);
   assert_string_equal(rig_block_file(r), "");
   for (int i = 0; i < 2; i++) {
     hf_profile profile;
@@ -185,7 +185,7 @@ static void held_unpersist_while_it_is_filled_lets_waiters_compute(void **state)
   rig_start(r, &a, "SELECT v FROM held");
   rig_await_jobs(r, JOB_RUNNING, 2); /* the blocker and the fill */
   uuid key = rig_key(node);
-  scheduler_unpersist(r->s, &key, true);
+  scheduler_unpersist(r->s, &key, HOLD_WAIT_READERS);
   slot_unblock(&only_slot);
   rig_join(&a);
   assert_int_equal(a.value, 5);
@@ -253,7 +253,7 @@ static void held_nested_fills_from_the_inside_on_one_slot(void **state) {
   assert_int_equal(rig_storage(r, outer).state, HF_HOLD_MATERIALISED);
   assert_int_equal(rig_storage(r, beside).state, HF_HOLD_MATERIALISED);
   uuid key = rig_key(inner);
-  scheduler_unpersist(r->s, &key, true); /* inputs of a hit are not looked at */
+  scheduler_unpersist(r->s, &key, HOLD_WAIT_READERS); /* inputs of a hit are not looked at */
   assert_int_equal(rig_value(r, "SELECT sum(y)::BIGINT FROM outer_one", &profile), 9810);
   assert_int_equal(profile.held_inline, 0);
   assert_int_equal(profile.tasks_run, 1);

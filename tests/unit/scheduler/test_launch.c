@@ -148,7 +148,7 @@ static void stages_lost_block_of_a_hold_is_computed_again(void **state) {
   assert_int_equal(profile.held_fills, 1);
   assert_int_equal(rig_storage(r, held).generation, 2);
   uuid key = rig_key(held);
-  scheduler_unpersist(r->s, &key, true);
+  scheduler_unpersist(r->s, &key, HOLD_WAIT_READERS);
   rig_await_cleaner(r);
   assert_string_equal(rig_block_file(r), "");
 }

@@ -56,7 +56,7 @@ static void *work(void *context) {
     } else if (what < 95) {
       scheduler_refresh(w->r->s, &key);
     } else if (what < 97) {
-      scheduler_unpersist(w->r->s, &key, pick(w, 2) == 0);
+      scheduler_unpersist(w->r->s, &key, (hold_wait)pick(w, 3));
     } else {
       rig_storage(w->r, w->nodes[hold]);
     }
@@ -97,7 +97,7 @@ static void scheduler_threads_end_with_right_answers_and_no_files(void **state) 
   assert_int_equal(rig_jobs(&r, JOB_WAITING) + rig_jobs(&r, JOB_RUNNING) + rig_jobs(&r, JOB_PLANNING), 0);
   for (int i = 0; i < HOLDS; i++) {
     uuid key = rig_key(nodes[i]);
-    scheduler_unpersist(r.s, &key, true);
+    scheduler_unpersist(r.s, &key, HOLD_WAIT_READERS);
   }
   rig_await_cleaner(&r);
   assert_string_equal(rig_block_file(&r), "");
