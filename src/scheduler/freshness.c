@@ -90,7 +90,7 @@ bool freshness_is_outrun(const scheduler *s, const entry_view *view) {
 static size_t count_sources(const planning *p) {
   size_t n = 0;
   for (const known_source *known = p->sources; known != NULL; known = known->next) {
-    n += known->n_versions;
+    n += known->versions.n;
   }
   for (const held_need *need = p->needs; need != NULL; need = need->next) {
     n += need->info.answer == HELD_READ ? need->n_sources + 1 : 0;
@@ -104,8 +104,8 @@ hf_status freshness_of_fill(const job *fill, entry_output *out, hf_error *error)
   size_t n = 0;
   bool is_complete = sources != NULL;
   for (const known_source *known = p->sources; is_complete && known != NULL; known = known->next) {
-    for (size_t i = 0; i < known->n_versions; i++) {
-      const source_version *version = &known->versions[i];
+    for (size_t i = 0; i < known->versions.n; i++) {
+      const source_version *version = &known->versions.all[i];
       sources[n++] =
           (entry_source){.path = version->path, .bytes = version->bytes, .mtime_ns = version->mtime_ns};
     }

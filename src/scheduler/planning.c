@@ -79,8 +79,7 @@ static hf_status source_learn(scheduler *s, planning *p, const source_request *r
   if (known == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");
   }
-  HF_TRY(source_resolve_versions(s->sources, request, p->lasting, &known->versions, &known->n_versions,
-                                 &known->source, error));
+  HF_TRY(source_resolve_versions(s->sources, request, p->lasting, &known->versions, &known->source, error));
   known->request = request;
   LL_PREPEND(p->sources, known);
   return HF_OK;

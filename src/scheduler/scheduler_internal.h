@@ -59,8 +59,7 @@ typedef struct known_source {
   struct known_source *next;
   const source_request *request; /* of the relation */
   source *source;
-  source_version *versions; /* as it was listed, before anything was read */
-  size_t n_versions;
+  source_versions versions; /* as it was listed, before anything was read */
 } known_source;
 
 typedef enum need_state {

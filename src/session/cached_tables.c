@@ -5,7 +5,7 @@
  * node until UNCACHE TABLE puts the view's own relation back.
  * Thread: any, several at once: a name changes by names_exchange only.
  */
-#include "session/cached_tables.h"
+#include "session/session_internal.h"
 
 #include "base/mem.h"
 

@@ -4,7 +4,7 @@
  * become relations here; a command runs and its answer becomes one.
  * Thread: any.
  */
-#include "session/cached_tables.h"
+#include "session/session_internal.h"
 
 #include "base/utf8.h"
 

@@ -233,8 +233,7 @@ static hf_status resolve_in_turn(source_catalog *c, const source_request *reques
 }
 
 /* Copies what the listing saw, in `a`. */
-static hf_status versions_copy(const listing *from, arena *a, source_version **out, size_t *n_out,
-                               hf_error *error) {
+static hf_status versions_copy(const listing *from, arena *a, source_versions *out, hf_error *error) {
   size_t n = from->n_files + from->n_others;
   source_version *versions = arena_array(a, n, sizeof *versions);
   bool is_complete = versions != NULL;
@@ -247,14 +246,12 @@ static hf_status versions_copy(const listing *from, arena *a, source_version **o
     versions[i].path = arena_strdup(a, versions[i].path);
     is_complete = versions[i].path != NULL;
   }
-  *out = versions;
-  *n_out = n;
+  *out = (source_versions){versions, n};
   return is_complete ? HF_OK : error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the versions of a source");
 }
 
 hf_status source_resolve_versions(source_catalog *c, const source_request *request, arena *to,
-                                  source_version **versions, size_t *n_versions, source **out,
-                                  hf_error *error) {
+                                  source_versions *versions, source **out, hf_error *error) {
   for (size_t i = 0; i < request->n_options; i++) {
     HF_TRY(source_option_check(request->format, request->options[i].name, error));
   }
@@ -266,7 +263,7 @@ hf_status source_resolve_versions(source_catalog *c, const source_request *reque
   }
   hf_status status = listing_make(&c->options, request, a, &files, error);
   if (status == HF_OK && to != NULL) {
-    status = versions_copy(&files, to, versions, n_versions, error);
+    status = versions_copy(&files, to, versions, error);
   }
   if (status != HF_OK) {
     arena_free(a);
@@ -278,7 +275,7 @@ hf_status source_resolve_versions(source_catalog *c, const source_request *reque
 }
 
 hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error) {
-  return source_resolve_versions(c, request, NULL, NULL, NULL, out, error);
+  return source_resolve_versions(c, request, NULL, NULL, out, error);
 }
 
 hf_status source_target(const source_catalog *c, const char *path, arena *a, const char **out,

@@ -50,6 +50,11 @@ typedef struct source_version {
   int64_t mtime_ns;
 } source_version;
 
+typedef struct source_versions {
+  source_version *all;
+  size_t n;
+} source_versions;
+
 /* Tells whether it is still so. Cost: one stat. */
 bool source_version_holds(const source_version *version);
 /* Tells whether the path is the directory (or file) or lies below it. */
@@ -81,8 +86,7 @@ hf_status source_resolve(source_catalog *c, const source_request *request, sourc
  * that patterns looked into, links. They were looked at before anything was read.
  */
 hf_status source_resolve_versions(source_catalog *c, const source_request *request, arena *a,
-                                  source_version **versions, size_t *n_versions, source **out,
-                                  hf_error *error);
+                                  source_versions *versions, source **out, hf_error *error);
 
 /*
  * Checks a path that is to be written, as those that are read: *out is absolute and in `a`, links of its directory

@@ -70,25 +70,20 @@ static int close_case(void **state) {
   return status != HF_OK;
 }
 
-typedef struct versions {
-  source_version *all;
-  size_t n;
-} versions;
-
-static versions look(version_case *c, const char *name) {
-  versions found = {0};
+static source_versions look(version_case *c, const char *name) {
+  source_versions found = {0};
   const char *path = below(c, name);
   source_request request = {.format = SOURCE_CSV, .paths = &path, .n_paths = 1};
   source *s = NULL;
   hf_error error = {0};
-  if (source_resolve_versions(c->catalog, &request, c->memory, &found.all, &found.n, &s, &error) != HF_OK) {
+  if (source_resolve_versions(c->catalog, &request, c->memory, &found, &s, &error) != HF_OK) {
     fail_msg("%s: %s", name, error.message);
   }
   source_release(s);
   return found;
 }
 
-static bool hold_all(versions v) {
+static bool hold_all(source_versions v) {
   for (size_t i = 0; i < v.n; i++) {
     if (!source_version_holds(&v.all[i])) {
       return false;
@@ -99,7 +94,7 @@ static bool hold_all(versions v) {
 
 static void version_of_a_file_notices_size_time_and_loss(void **state) {
   version_case *c = *state;
-  versions v = look(c, "in/a.csv");
+  source_versions v = look(c, "in/a.csv");
   assert_int_equal(v.n, 1);
   assert_true(hold_all(v));
   write_file(c, "in/other.csv", "n\n9\n");
@@ -117,7 +112,7 @@ static void version_of_a_file_notices_size_time_and_loss(void **state) {
 
 static void version_of_a_pattern_notices_files_that_come_and_go(void **state) {
   version_case *c = *state;
-  versions v = look(c, "in/*.csv");
+  source_versions v = look(c, "in/*.csv");
   assert_int_equal(v.n, 3); /* two files and the directory */
   assert_true(hold_all(v));
   write_file(c, "in/c.csv", "n\n3\n");
@@ -134,7 +129,7 @@ static void version_of_a_link_notices_where_it_leads(void **state) {
   version_case *c = *state;
   shift_time(c, "in/b.csv", -5);
   assert_int_equal(symlink(below(c, "in/a.csv"), below(c, "latest.csv")), 0);
-  versions v = look(c, "latest.csv");
+  source_versions v = look(c, "latest.csv");
   assert_true(hold_all(v));
   assert_int_equal(unlink(below(c, "latest.csv")), 0);
   assert_int_equal(symlink(below(c, "in/b.csv"), below(c, "latest.csv")), 0);
@@ -146,7 +141,7 @@ static void version_of_a_remembered_source_is_of_today(void **state) {
   version_case *c = *state;
   look(c, "in/*.csv");
   write_file(c, "in/not-data.txt", "x");
-  versions v = look(c, "in/*.csv");
+  source_versions v = look(c, "in/*.csv");
   assert_true(hold_all(v));
 }
 
