@@ -40,6 +40,8 @@ static const option_row option_rows[] = {
     {"tasks", 0, "N", 0, "tasks", "split queries into N tasks; default: by the size of their input"},
     {"work-dir", 0, "DIR", 0, "work_dir",
      "where held results and spilled data lie; default: $HOLDFAST_WORK_DIR, else below $TMPDIR"},
+    {"state-dir", 0, "DIR", 0, "state_dir",
+     "keep views, settings and held results in DIR for the next start; default: nothing is kept"},
     {"allow-path", 0, "DIR", OPTION_ALLOW_PATH, NULL,
      "let queries read files below DIR only; may be given several times; default: /"},
     {"set", 0, "KEY=VALUE", OPTION_SET, NULL, "change a setting; docs/configuration.md lists them"},

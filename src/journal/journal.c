@@ -405,8 +405,8 @@ hf_status journal_load(journal *j, const journal_reader *reader, hf_error *error
 
 /* ----------------------------------------------------------- open and close */
 
-static hf_status open_steps(journal *j, const char *dir, bool must_exist, hf_error *error) {
-  HF_TRY(place_open(dir, must_exist, &j->place, error));
+static hf_status open_steps(journal *j, const char *dir, hf_error *error) {
+  HF_TRY(place_open(dir, &j->place, error));
   buf path = {0};
   buf_printf(&path, "%s/%s", j->place.dir, PLACE_JOURNAL_NAME);
   hf_status status = path.failed ? record_no_memory(error) : store_open(buf_cstr(&path), &j->store, error);
@@ -427,14 +427,14 @@ static void journal_free(journal *j) {
   mem_free(j);
 }
 
-hf_status journal_open(const char *dir, bool must_exist, journal **out, hf_error *error) {
+hf_status journal_open(const char *dir, journal **out, hf_error *error) {
   journal *j = mem_zalloc(1, sizeof *j);
   if (j == NULL) {
     return record_no_memory(error);
   }
   j->holds = (hold_journal){.context = j, .put = holds_put, .remove = holds_remove, .load = holds_load};
   event_queue_init(&j->queue);
-  hf_status status = open_steps(j, dir, must_exist, error);
+  hf_status status = open_steps(j, dir, error);
   if (status == HF_OK) {
     status = thread_start(&j->thread, 0, journal_main, j, "hf-journal", error);
   }
@@ -444,6 +444,10 @@ hf_status journal_open(const char *dir, bool must_exist, journal **out, hf_error
   }
   *out = j;
   return HF_OK;
+}
+
+bool journal_is_there(const char *dir) {
+  return place_has_journal(dir);
 }
 
 void journal_close(journal *j) {

@@ -13,11 +13,13 @@
 typedef struct journal journal;
 
 /*
- * Opens the directory (made unless `must_exist`) and locks it until journal_close. Errors: STATE_DIR (in use by another
- * process, which is named; of another version; damaged; not to be made or written; not a state directory), DISK_FULL,
+ * Opens the directory, made when it is not there, and locks it until journal_close. Errors: STATE_DIR (in use by another
+ * process, which is named; of another version; damaged; not to be made or written; holds other files), DISK_FULL,
  * OUT_OF_MEMORY.
  */
-hf_status journal_open(const char *dir, bool must_exist, journal **out, hf_error *error);
+hf_status journal_open(const char *dir, journal **out, hf_error *error);
+/* Tells whether a journal is in the directory. */
+bool journal_is_there(const char *dir);
 /* Writes what is queued and lets the directory go. Accepts NULL. */
 void journal_close(journal *j);
 /* Absolute path, links resolved. */

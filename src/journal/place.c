@@ -61,22 +61,18 @@ static bool is_own_name(const char *name) {
          strcmp(name, "work") == 0 || strncmp(name, PLACE_JOURNAL_NAME, sizeof PLACE_JOURNAL_NAME - 1) == 0;
 }
 
-/* P2 */
-static hf_status check_content(const char *dir, bool must_exist, hf_error *error) {
+bool place_has_journal(const char *dir) {
   char *journal = path_join(dir, PLACE_JOURNAL_NAME);
-  if (journal == NULL) {
-    return no_memory(error);
-  }
   struct stat info;
-  bool has_journal = stat(journal, &info) == 0;
+  bool is_there = journal != NULL && stat(journal, &info) == 0;
   mem_free(journal);
-  if (has_journal) {
+  return is_there;
+}
+
+/* P2 */
+static hf_status check_content(const char *dir, hf_error *error) {
+  if (place_has_journal(dir)) {
     return HF_OK;
-  }
-  if (must_exist) {
-    error_set(error, HF_E_STATE_DIR, "the directory is no state directory: %s", dir);
-    error_hint(error, "one is made by `holdfast sql --state-dir DIR`");
-    return HF_E_STATE_DIR;
   }
   DIR *entries = opendir(dir);
   if (entries == NULL) {
@@ -131,25 +127,23 @@ static hf_status lock_take(place *p, hf_error *error) {
 
 /* -------------------------------------------------------------------- door */
 
-static hf_status open_steps(const char *dir, bool must_exist, place *p, hf_error *error) {
+static hf_status open_steps(const char *dir, place *p, hf_error *error) {
   if (dir[0] == '\0') {
     return error_set(error, HF_E_STATE_DIR, "the name of the state directory is empty");
   }
-  if (!must_exist) {
-    HF_TRY(as_state_dir(error, file_make_dirs(dir, error)));
-  }
+  HF_TRY(as_state_dir(error, file_make_dirs(dir, error)));
   char *absolute = realpath(dir, NULL);
   if (absolute == NULL) {
     return refuse_errno(error, "cannot use the state directory", dir);
   }
   p->dir = absolute;
-  HF_TRY(check_content(p->dir, must_exist, error));
+  HF_TRY(check_content(p->dir, error));
   return lock_take(p, error);
 }
 
-hf_status place_open(const char *dir, bool must_exist, place *out, hf_error *error) {
+hf_status place_open(const char *dir, place *out, hf_error *error) {
   place p = {.lock_fd = -1};
-  hf_status status = open_steps(dir, must_exist, &p, error);
+  hf_status status = open_steps(dir, &p, error);
   if (status != HF_OK) {
     if (p.lock_fd >= 0) {
       close(p.lock_fd);

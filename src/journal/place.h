@@ -16,9 +16,10 @@ typedef struct place {
 
 #define PLACE_JOURNAL_NAME "journal.db"
 
-/* Errors: STATE_DIR (in use, absent and `must_exist`, of other files, not to be made or written), DISK_FULL,
- * OUT_OF_MEMORY. */
-hf_status place_open(const char *dir, bool must_exist, place *out, hf_error *error);
+/* Errors: STATE_DIR (in use, of other files, not to be made or written), DISK_FULL, OUT_OF_MEMORY. */
+hf_status place_open(const char *dir, place *out, hf_error *error);
+/* Is there a journal in the directory? */
+bool place_has_journal(const char *dir);
 /* Accepts a zeroed struct. */
 void place_close(place *p);
 

@@ -61,6 +61,9 @@ static hf_status bind_and_fill(session *s, const cache_table_request *request, c
     return name_is_taken(request->name, true, error);
   }
   hf_status status = request->lazy ? HF_OK : fill(s, entry->bound, request, error);
+  if (status == HF_OK) {
+    status = durable_name(s, request->name, error);
+  }
   if (status != HF_OK) {
     names_exchange(&s->names, request->name, entry->bound, present, &done, NULL);
   }
@@ -111,6 +114,7 @@ static hf_status unbind(session *s, const name_entry *present, bool *done, hf_er
                           error));
   }
   if (*done) {
+    HF_TRY(durable_name(s, present->name, error));
     hold_release(s, present->bound, HOLD_WAIT_FILES);
   }
   return HF_OK;
@@ -207,6 +211,9 @@ static hf_status refresh_relation(session *s, const relation *r, hf_error *error
   if (status == HF_OK) {
     status = scheduler_refresh_relation(runtime_scheduler(s->runtime), &request, error);
   }
+  if (status == HF_OK) {
+    status = durable_flush(s, error);
+  }
   arena_free(a);
   return status;
 }
@@ -236,5 +243,5 @@ hf_status refresh_path(session *s, const char *path, hf_error *error) {
   }
   hold_note_changed(s, &s->id, fixed, "refresh");
   mem_free(fixed);
-  return HF_OK;
+  return durable_flush(s, error);
 }

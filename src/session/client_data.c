@@ -15,8 +15,28 @@
 /* The first number of client data; the scheduler counts its jobs from 1. */
 #define CLIENT_DATA_FIRST (UINT64_C(1) << 62)
 
-static char *data_dir(const session *s, uint64_t n, arena *a) {
-  return arena_printf(a, "%s/%s/%" PRIu64, session_work_dir(s), s->id.text, CLIENT_DATA_FIRST + n);
+const char *client_data_dir(const session *s, uint64_t number, arena *a) {
+  return arena_printf(a, "%s/%s/%" PRIu64, session_work_dir(s), s->id.text, CLIENT_DATA_FIRST + number);
+}
+
+block_ref client_data_ref(const uuid *owner, uint64_t number) {
+  return (block_ref){
+      .session = *owner, .job = {CLIENT_DATA_FIRST + number}, .stage = {1}, .task = {1}, .attempt = {1}};
+}
+
+void client_data_note(session *s, uint64_t number) {
+  pthread_mutex_lock(&s->lock);
+  s->n_data = number >= s->n_data ? number + 1 : s->n_data;
+  pthread_mutex_unlock(&s->lock);
+}
+
+void client_data_delete(session *s, uint64_t number) {
+  arena *a = arena_new();
+  const char *dir = a == NULL ? NULL : client_data_dir(s, number, a);
+  if (dir != NULL) {
+    file_remove_tree(dir, NULL);
+  }
+  arena_free(a);
 }
 
 static uint64_t next_number(session *s) {
@@ -69,7 +89,8 @@ static hf_status write_stream(session *s, struct ArrowArrayStream *stream, const
 static hf_status from_stream_entered(session *s, struct ArrowArrayStream *stream, relation **out,
                                      hf_error *error) {
   arena *a = arena_new();
-  char *dir = a == NULL ? NULL : data_dir(s, next_number(s), a);
+  uint64_t number = next_number(s);
+  const char *dir = a == NULL ? NULL : client_data_dir(s, number, a);
   if (dir == NULL) {
     arena_free(a);
     stream->release(stream);
@@ -78,6 +99,8 @@ static hf_status from_stream_entered(session *s, struct ArrowArrayStream *stream
   hf_status status = write_stream(s, stream, dir, a, out, error);
   if (status != HF_OK) {
     file_remove_tree(dir, NULL);
+  } else {
+    durable_data(s, *out, number);
   }
   arena_free(a);
   return status;
@@ -95,10 +118,7 @@ hf_status session_from_stream(session *s, struct ArrowArrayStream *stream, relat
 void client_data_remove(session *s) {
   arena *a = arena_new();
   for (uint64_t n = 0; a != NULL && n < s->n_data; n++) {
-    const char *dir = data_dir(s, n, a);
-    if (dir != NULL) {
-      file_remove_tree(dir, NULL);
-    }
+    client_data_delete(s, n);
   }
   const char *session_dir = a == NULL ? NULL : arena_printf(a, "%s/%s", session_work_dir(s), s->id.text);
   if (session_dir != NULL) {

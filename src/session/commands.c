@@ -29,6 +29,11 @@ static hf_status put_in(session *s, const name_list *list, const name_entry *ent
     return error_set(error, HF_E_NAME_EXISTS, "the name is taken in this session: %s", present->name);
   }
   HF_TRY(names_exchange(&s->names, entry->name, present == NULL ? NULL : present->bound, entry, done, error));
+  hf_status status = *done ? durable_name(s, entry->name, error) : HF_OK;
+  if (status != HF_OK) {
+    names_exchange(&s->names, entry->name, entry->bound, present, done, NULL);
+    return status;
+  }
   if (*done && present != NULL && (present->cache_made || present->plain != NULL)) {
     hold_release(s, present->bound, HOLD_WAIT_NOT);
   }
@@ -150,6 +155,9 @@ static hf_status drop_in(const command *c, const name_list *list, bool *done, hf
                               : name_list_missing(list, "no view has this name", c->read->name, error);
   }
   HF_TRY(names_exchange(&s->names, c->read->name, present->bound, NULL, done, error));
+  if (*done) {
+    HF_TRY(durable_name(s, c->read->name, error));
+  }
   if (*done && (present->cache_made || present->plain != NULL)) {
     hold_release(s, present->bound, HOLD_WAIT_FILES);
   }

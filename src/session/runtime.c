@@ -4,7 +4,7 @@
  * Thread: any. runtime.lock guards the count of sessions and whether the
  * scheduler runs.
  */
-#include "session/runtime.h"
+#include "session/session_internal.h"
 
 #include "base/mem.h"
 
@@ -23,6 +23,8 @@ struct runtime {
   scheduler *scheduler; /* guarded by lock once sessions may reach 0; NULL: ended */
   config *settings;
   char time_zone[64];
+  journal *journal; /* NULL: nothing outlives the process */
+  uuid kept;        /* the session that does */
 };
 
 /* ----------------------------------------------------------- the machine's */
@@ -92,13 +94,75 @@ static hf_status allowed_dirs(const char *text, arena *a, scheduler_options *opt
   return HF_OK;
 }
 
-static hf_status open_scheduler(const config *settings, scheduler **out, hf_error *error) {
-  arena *a = arena_new();
-  if (a == NULL) {
-    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to open an engine");
+/* ------------------------------------------------------------ what is kept */
+
+/* What a start must know of the journal before the engine runs. */
+typedef struct kept {
+  uuid session; /* none: the directory is new */
+  block_ref *data;
+  size_t n_data, capacity;
+} kept;
+
+static hf_status keep_session(void *context, const journal_session *row, hf_error *error) {
+  kept *k = context;
+  (void)error;
+  if (uuid_is_none(&k->session)) {
+    k->session = row->id;
+  }
+  return HF_OK;
+}
+
+static hf_status keep_data(void *context, const journal_data *row, hf_error *error) {
+  kept *k = context;
+  if (k->n_data == k->capacity) {
+    size_t capacity = k->capacity * 2 + 8;
+    block_ref *data = mem_realloc(k->data, capacity * sizeof *data);
+    if (data == NULL) {
+      return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to open a state directory");
+    }
+    k->data = data;
+    k->capacity = capacity;
+  }
+  k->data[k->n_data++] = client_data_ref(&row->session, row->number);
+  return HF_OK;
+}
+
+/* Opens the state directory, if there is to be one, and finds the session that goes on. */
+static hf_status open_journal(runtime *r, kept *out, hf_error *error) {
+  const char *dir = config_text(r->settings, CONFIG_STATE_DIR);
+  if (dir[0] == '\0') {
+    return HF_OK;
+  }
+  HF_TRY(journal_open(dir, &r->journal, error));
+  journal_reader reader = {.context = out, .session = keep_session, .data = keep_data};
+  HF_TRY(journal_load(r->journal, &reader, error));
+  if (uuid_is_none(&out->session)) {
+    out->session = uuid_new();
+    journal_put_session(r->journal, &(journal_session){.id = out->session});
+    HF_TRY(journal_flush(r->journal, error));
+  }
+  r->kept = out->session;
+  return HF_OK;
+}
+
+/* "auto" is the state directory's own, unless the environment names one. */
+static const char *work_dir_of(const runtime *r, arena *a) {
+  const char *wanted = config_text(r->settings, CONFIG_WORK_DIR);
+  const char *named = getenv("HOLDFAST_WORK_DIR");
+  bool is_ours = r->journal != NULL && strcmp(wanted, "auto") == 0 && (named == NULL || named[0] == '\0');
+  return is_ours ? arena_printf(a, "%s/work", journal_dir(r->journal)) : wanted;
+}
+
+static hf_status open_scheduler(runtime *r, const kept *k, arena *a, hf_error *error) {
+  const config *settings = r->settings;
+  scheduler_keeping keeping = {.session = r->kept, .data = k->data, .n_data = k->n_data};
+  if (r->journal != NULL) {
+    keeping.journal = journal_holds(r->journal);
+    keeping.id = journal_id(r->journal);
   }
   scheduler_options options = {
-      .work_dir = config_text(settings, CONFIG_WORK_DIR),
+      .work_dir = work_dir_of(r, a),
+      .keeping = r->journal == NULL ? NULL : &keeping,
       .threads = (unsigned)config_number(settings, CONFIG_THREADS),
       .slots = (unsigned)config_number(settings, CONFIG_SLOTS),
       .memory_bytes = config_number(settings, CONFIG_MEMORY),
@@ -107,10 +171,24 @@ static hf_status open_scheduler(const config *settings, scheduler **out, hf_erro
       .idle_timeout_us = config_number(settings, CONFIG_SESSION_IDLE_TIMEOUT) * 1000000,
       .extension_dir = engine_extension_dir(a),
   };
-  hf_status status = allowed_dirs(config_text(settings, CONFIG_ALLOW_PATH), a, &options, error);
-  if (status == HF_OK) {
-    status = scheduler_open(&options, out, error);
+  if (options.work_dir == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to open an engine");
   }
+  HF_TRY(allowed_dirs(config_text(settings, CONFIG_ALLOW_PATH), a, &options, error));
+  return scheduler_open(&options, &r->scheduler, error);
+}
+
+static hf_status open_engine(runtime *r, hf_error *error) {
+  arena *a = arena_new();
+  if (a == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to open an engine");
+  }
+  kept k = {0};
+  hf_status status = open_journal(r, &k, error);
+  if (status == HF_OK) {
+    status = open_scheduler(r, &k, a, error);
+  }
+  mem_free(k.data);
   arena_free(a);
   return status;
 }
@@ -138,8 +216,10 @@ hf_status runtime_open(const config *settings, runtime **out, hf_error *error) {
   r->sessions = 1;
   r->settings = copy;
   find_time_zone(r->time_zone);
-  hf_status status = open_scheduler(settings, &r->scheduler, error);
+  hf_status status = open_engine(r, error);
   if (status != HF_OK) {
+    journal_close(r->journal);
+    r->journal = NULL;
     release(r);
     return status;
   }
@@ -156,18 +236,30 @@ void runtime_join(runtime *r) {
 
 void runtime_leave(runtime *r) {
   scheduler *ended = NULL;
+  journal *written = NULL;
   pthread_mutex_lock(&r->lock);
   if (--r->sessions == 0) {
     ended = r->scheduler;
     r->scheduler = NULL;
+    written = r->journal;
+    r->journal = NULL;
   }
   pthread_mutex_unlock(&r->lock);
   scheduler_close(ended);
+  journal_close(written);
   release(r);
 }
 
 scheduler *runtime_scheduler(const runtime *r) {
   return r->scheduler;
+}
+
+journal *runtime_journal(const runtime *r) {
+  return r->journal;
+}
+
+const uuid *runtime_kept_session(const runtime *r) {
+  return r->journal == NULL ? NULL : &r->kept;
 }
 
 const config *runtime_settings(const runtime *r) {

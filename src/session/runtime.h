@@ -9,16 +9,23 @@
 #define HF_SESSION_RUNTIME_H
 
 #include "base/config.h"
+#include "journal/journal.h"
 #include "scheduler/scheduler.h"
 
 typedef struct runtime runtime;
 
-/* Starts an engine with one session in it. Copies the settings. Errors: SETTING_VALUE (a path) and those of scheduler_open. */
+/* Starts an engine with one session in it. Copies the settings. Errors: SETTING_VALUE (a path), those of journal_open and
+ * of scheduler_open. */
 hf_status runtime_open(const config *settings, runtime **out, hf_error *error);
 /* Counts one more session; the caller has one open. */
 void runtime_join(runtime *r);
 /* One session less; the last one ends the scheduler, which removes the work directory. Drops the session's reference. */
 void runtime_leave(runtime *r);
+
+/* Of an engine with a state directory, and the session that it keeps, which is that of the opener; else NULL. Valid while
+ * a session is in. */
+journal *runtime_journal(const runtime *r);
+const uuid *runtime_kept_session(const runtime *r);
 
 /* Valid while a session is in. */
 scheduler *runtime_scheduler(const runtime *r);

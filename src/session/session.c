@@ -57,6 +57,7 @@ static hf_status session_make(config *settings, session **out, hf_error *error) 
   s->id = uuid_new();
   s->settings = settings;
   pthread_mutex_init(&s->lock, NULL);
+  pthread_mutex_init(&s->record_lock, NULL);
   cond_init(&s->idle);
   *out = s;
   return HF_OK;
@@ -78,6 +79,16 @@ static hf_status settings_of_open(const hf_setting *given, size_t n_given, const
   return HF_OK;
 }
 
+/* The opener's session is that of the state directory, when there is one; those beside it end as they are closed. */
+static hf_status go_on_kept(session *s, const hf_setting *given, size_t n_given, hf_error *error) {
+  if (runtime_journal(s->runtime) == NULL) {
+    return HF_OK;
+  }
+  s->id = *runtime_kept_session(s->runtime);
+  s->journal = runtime_journal(s->runtime);
+  return durable_start(s, given, n_given, error);
+}
+
 /* `peer` is NULL or entered by the caller. */
 static hf_status open_entered(const hf_setting *given, size_t n_given, session *peer, session **out,
                               hf_error *error) {
@@ -97,6 +108,11 @@ static hf_status open_entered(const hf_setting *given, size_t n_given, session *
   }
   if (status != HF_OK) {
     session_release(s);
+    return status;
+  }
+  status = peer == NULL ? go_on_kept(s, given, n_given, error) : HF_OK;
+  if (status != HF_OK) {
+    session_close(s);
     return status;
   }
   *out = s;
@@ -132,8 +148,11 @@ void session_close(session *s) {
     return;
   }
   end_calls(s);
+  durable_trim(s); /* a session that is kept ends here, and goes on at the next start */
   scheduler_remove_session(runtime_scheduler(s->runtime), &s->id);
-  client_data_remove(s);
+  if (s->journal == NULL) {
+    client_data_remove(s);
+  }
   runtime_leave(s->runtime);
   session_release(s);
 }
@@ -150,6 +169,7 @@ void session_release(session *s) {
   names_destroy(&s->names);
   config_free(s->settings);
   pthread_cond_destroy(&s->idle);
+  pthread_mutex_destroy(&s->record_lock);
   pthread_mutex_destroy(&s->lock);
   mem_free(s);
 }

@@ -25,6 +25,11 @@ struct session {
   unsigned calls;      /* guarded by lock: operations in flight */
   config *settings;    /* guarded by lock */
   uint64_t n_data;     /* guarded by lock: Arrow streams taken so far */
+
+  journal *journal;            /* of the session that outlives the process, else NULL */
+  pthread_mutex_t record_lock; /* held while a name or the settings are looked at and put */
+  bool is_set[CONFIG_COUNT];   /* guarded by lock: by SET */
+  bool has_unread_names;       /* set at the start: nothing is trimmed */
 };
 
 /* Counts an operation in. Errors: SESSION_CLOSED. */
@@ -101,7 +106,55 @@ hf_status listing_settings(session *s, const char *name, relation **out, hf_erro
 /* The plan of a relation, a row a line. */
 hf_status listing_plan(session *s, const relation *r, relation **out, hf_error *error);
 
+/* ------------------------------------------------------- cached_tables.c */
+
+/* What CACHE TABLE was given; borrowed. */
+typedef struct cache_table_request {
+  const char *name;
+  const char *level;     /* NULL: the default */
+  const relation *query; /* of CACHE TABLE … AS; NULL: the view of that name */
+  bool lazy;
+  const job_watch *watch; /* or NULL */
+  hf_profile *profile;    /* of the fill, or NULL */
+} cache_table_request;
+
+/* Errors: TABLE_NOT_FOUND, NAME_EXISTS, INVALID_ARGUMENT (level), and those of the fill; nothing is left then. */
+hf_status cache_table(session *s, const cache_table_request *request, hf_error *error);
+/* Errors: TABLE_NOT_FOUND unless `if_exists`. */
+hf_status uncache_table(session *s, const char *name, bool if_exists, hf_error *error);
+/* Lets every hold of the session go, those without a name too. */
+hf_status clear_cache(session *s, hf_error *error);
+/* Drops the data of the name's hold, of holds in it and on top of these, and of what was computed from its files. Errors:
+ * TABLE_NOT_FOUND. */
+hf_status refresh_table(session *s, const char *name, hf_error *error);
+/* Drops the data of holds computed from files at or below the path (of a pattern: its fixed directory). */
+hf_status refresh_path(session *s, const char *path, hf_error *error);
+
+/* ---------------------------------------------------------- client_data.c */
+
 /* Removes the files of the Arrow streams that the session took. */
 void client_data_remove(session *s);
+/* The directory of the stream of that number, in the arena; NULL: no memory. */
+const char *client_data_dir(const session *s, uint64_t number, arena *a);
+/* Where the blocks are, for the engine's sweep. */
+block_ref client_data_ref(const uuid *owner, uint64_t number);
+/* The number is taken. */
+void client_data_note(session *s, uint64_t number);
+void client_data_delete(session *s, uint64_t number);
+
+/* ------------------------------------- durable.c: nothing without a journal */
+
+/* Goes on where the last start ended; `given` settings have been set already. Errors: STATE_DIR, OUT_OF_MEMORY. */
+hf_status durable_start(session *s, const hf_setting *given, size_t n_given, hf_error *error);
+/* Writes what the name is now, or that it is not. Errors: STATE_DIR, DISK_FULL, LIMIT (its relation is too large). */
+hf_status durable_name(session *s, const char *name, hf_error *error);
+/* Writes what SET has changed. */
+hf_status durable_settings(session *s, hf_error *error);
+/* Writes of client data what is needed to find it again. */
+void durable_data(session *s, const relation *local, uint64_t number);
+/* Waits until all that was done is written. */
+hf_status durable_flush(session *s, hf_error *error);
+/* Lets the holds and client data go that no name leads to. */
+void durable_trim(session *s);
 
 #endif

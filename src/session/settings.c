@@ -149,8 +149,9 @@ static hf_status set_entered(session *s, const char *name, const char *value, hf
   HF_TRY(check_value(s, key, value, error));
   pthread_mutex_lock(&s->lock);
   hf_status status = config_set(s->settings, key, value, error);
+  s->is_set[key] = s->is_set[key] || status == HF_OK;
   pthread_mutex_unlock(&s->lock);
-  return status;
+  return status == HF_OK ? durable_settings(s, error) : status;
 }
 
 hf_status session_set(session *s, const char *key, const char *value, hf_error *error) {
@@ -163,8 +164,9 @@ static hf_status reset_entered(session *s, const char *name, hf_error *error) {
   HF_TRY(find_changeable(name, true, &key, error));
   pthread_mutex_lock(&s->lock);
   hf_status status = config_set(s->settings, key, config_text(runtime_settings(s->runtime), key), error);
+  s->is_set[key] = s->is_set[key] && status != HF_OK;
   pthread_mutex_unlock(&s->lock);
-  return status;
+  return status == HF_OK ? durable_settings(s, error) : status;
 }
 
 hf_status session_reset_setting(session *s, const char *key, hf_error *error) {

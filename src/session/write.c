@@ -333,6 +333,7 @@ static hf_status write_entered(session *s, const session_write_call *call, arena
   arena_free(result.memory);
   if (status == HF_OK) {
     session_note_written(s, p.path);
+    status = durable_flush(s, error); /* that holds of the old file are gone */
   }
   return status;
 }
