@@ -3,7 +3,7 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-slt lint check format bench asan tsan fuzz docs stats
+.PHONY: help setup build demo test test-slt lint check format bench asan tsan fuzz models docs stats
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -38,6 +38,8 @@ fuzz: setup ## fuzz what decodes bytes, with libFuzzer; SECONDS=600 each, TARGET
 	  -DHOLDFAST_FUZZ=ON >/dev/null
 	@cmake --build build-fuzz --target fuzz
 	@tools/fuzz build-fuzz $(or $(SECONDS),600) $(TARGET)
+models: setup ## check the models of models/ with spin
+	@models/check
 docs: ## write docs/errors.md, configuration.md and states.md from their tables
 	@tools/gen-docs
 	@tools/gen-states

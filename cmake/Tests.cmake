@@ -3,6 +3,7 @@
 #   tests/unit/<folder>/test_*.c  cmocka, mirrors src/<folder>   label unit
 #   tests/e2e/test_*.c            cmocka, whole queries          label e2e
 #   tests/cli/*.sh, *.py          any executable script          label cli
+#   models/check                  spin, every interleaving       label models
 #   examples/*.c                  public header and library only label example
 # tests/support/*.c is linked into the tests in C. Scripts find the command in $HOLDFAST.
 enable_testing()
@@ -83,6 +84,12 @@ file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests tests/cli
 foreach(script ${scripts})
   hf_register(${script} cli ${CMAKE_SOURCE_DIR}/tests/${script})
 endforeach()
+
+# models/check: spin over models/*.pml; nothing of ours is run, so one build is enough.
+if(NOT HOLDFAST_SANITIZE)
+  hf_register(models/check models ${CMAKE_SOURCE_DIR}/models/check)
+  set_tests_properties(models/check PROPERTIES TIMEOUT 300)
+endif()
 
 hf_register(lint/exports lint ${CMAKE_SOURCE_DIR}/tools/lint/exports $<TARGET_FILE:holdfast>)
 hf_register(lint/globals lint ${CMAKE_SOURCE_DIR}/tools/lint/globals ${CMAKE_BINARY_DIR})
