@@ -15,6 +15,7 @@ typedef enum build_kind {
   BUILD_PROJECT, /* expressions: what is selected; may hold * and aggregate-free windows */
   BUILD_FILTER,  /* expressions: conditions, all of which must be true */
   BUILD_WITH_COLUMNS, /* expressions with names: each replaces the column of that name in its place, or comes behind */
+  BUILD_RENAME,    /* expressions: text is the name of a column, name what it is called now */
   BUILD_DROP,      /* expressions: names of columns; a name that is not there is no error */
   BUILD_AGGREGATE, /* groups, then expressions: aggregates; no group: one row */
   BUILD_JOIN,      /* input, other, join, and one expression (condition) or `using`; none: cross join */
@@ -70,7 +71,19 @@ hf_status relation_build(engine *planner, const build_step *step, const schema *
                          const schema *other_columns, const relation_names *names, relation **out,
                          hf_error *error);
 
-/* The columns of a built relation, borrowed; NULL for what was not built: it must be described. */
+/*
+ * The columns of a relation, borrowed: of a built one those that it was checked with, of another those that
+ * relation_remember_columns was told. NULL: it must be described.
+ */
 const schema *relation_columns(const relation *r);
+/* Keeps the columns of what is not built, so that it is described once. Thread: any. Errors: OUT_OF_MEMORY. */
+hf_status relation_remember_columns(const relation *r, const schema *columns, hf_error *error);
+
+/*
+ * Whether the step was checked when it was built. It was not when its text names relations in a sub-select: then it must
+ * be described at once, which checks it, and be given its columns, before anybody else has it. Errors: OUT_OF_MEMORY.
+ */
+bool relation_is_checked(const relation *r);
+hf_status relation_settle(const relation *r, const schema *columns, hf_error *error);
 
 #endif

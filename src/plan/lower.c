@@ -39,8 +39,7 @@ static hf_status end_run(lowering *l, piece_list *list) {
   return HF_OK;
 }
 
-/* Origin -1: text of ours, or of another relation. */
-static hf_status put_text(lowering *l, piece_list *list, const char *text, size_t length, int64_t origin) {
+hf_status lower_put_text(lowering *l, piece_list *list, const char *text, size_t length, int64_t origin) {
   bool continues = list->run.length > 0 && list->run_origin == -1 && origin == -1;
   if (!continues) {
     HF_TRY(end_run(l, list));
@@ -50,11 +49,11 @@ static hf_status put_text(lowering *l, piece_list *list, const char *text, size_
   return HF_OK;
 }
 
-static hf_status put_own(lowering *l, piece_list *list, const char *text) {
-  return put_text(l, list, text, strlen(text), -1);
+hf_status lower_put(lowering *l, piece_list *list, const char *text) {
+  return lower_put_text(l, list, text, strlen(text), -1);
 }
 
-static hf_status put_input(lowering *l, piece_list *list, uint32_t input) {
+hf_status lower_put_input(lowering *l, piece_list *list, uint32_t input) {
   HF_TRY(end_run(l, list));
   if (!lower_grow(l->arena, (void **)&list->pieces, list->count, &list->capacity, sizeof *list->pieces)) {
     return lower_out_of_memory(l);
@@ -63,13 +62,12 @@ static hf_status put_input(lowering *l, piece_list *list, uint32_t input) {
   return HF_OK;
 }
 
-/* Appends what `from` holds and empties it. */
-static hf_status put_list(lowering *l, piece_list *to, piece_list *from) {
+hf_status lower_put_list(lowering *l, piece_list *to, piece_list *from) {
   HF_TRY(end_run(l, from));
   for (size_t i = 0; i < from->count; i++) {
     const sql_piece *piece = &from->pieces[i];
-    HF_TRY(piece->text == NULL ? put_input(l, to, piece->input)
-                               : put_text(l, to, piece->text, strlen(piece->text), piece->origin));
+    HF_TRY(piece->text == NULL ? lower_put_input(l, to, piece->input)
+                               : lower_put_text(l, to, piece->text, strlen(piece->text), piece->origin));
   }
   from->count = 0;
   return HF_OK;
@@ -90,8 +88,7 @@ static bool is_same_input(const lower_input *a, const lower_input *b) {
   return uuid_equal(&a->local->view.local_id, &b->local->view.local_id);
 }
 
-/* The same input used twice is one. */
-static hf_status input_number(lowering *l, const lower_input *input, uint32_t *out) {
+hf_status lower_input_number(lowering *l, const lower_input *input, uint32_t *out) {
   for (size_t i = 0; i < l->n_inputs; i++) {
     if (is_same_input(&l->inputs[i], input)) {
       *out = (uint32_t)i;
@@ -106,6 +103,10 @@ static hf_status input_number(lowering *l, const lower_input *input, uint32_t *o
   return HF_OK;
 }
 
+bool lower_is_text(const relation *r) {
+  return r->view.kind == RELATION_SQL || r->view.kind == RELATION_BUILT;
+}
+
 static hf_status input_of_request(lowering *l, const source_request *request, const char *name,
                                   lower_input *out) {
   source *s = l->knowledge->source_of(l->knowledge->context, request);
@@ -117,9 +118,8 @@ static hf_status input_of_request(lowering *l, const source_request *request, co
   return HF_OK;
 }
 
-/* The input that a relation is, unless it is SQL. */
-static hf_status input_of_relation(lowering *l, const relation *r, const held_info *info, const char *name,
-                                   lower_input *out) {
+hf_status lower_input_of(lowering *l, const relation *r, const held_info *info, const char *name,
+                         lower_input *out) {
   if (r->view.kind == RELATION_READ) {
     return input_of_request(l, r->view.source, name, out);
   }
@@ -166,31 +166,52 @@ static bool needs_parentheses(const relation *r) {
   return relation_only_describes(r) || token_is(r->tokens.text, r->tokens.tokens[0], "summarize");
 }
 
-/* Puts a view's text into the chain; *name is what stands for this use of it. */
-static hf_status put_use(lowering *l, const relation *r, const char *original, const char **name) {
-  piece_list body = {0};
+hf_status lower_put_use(lowering *l, piece_list *body, const char *original, const char *columns,
+                        const char **name) {
+  HF_TRY(name_use(l, original, name));
+  HF_TRY(lower_put(l, &l->chain, l->n_uses == 1 ? "" : ", "));
+  HF_TRY(lower_put(l, &l->chain, *name));
+  HF_TRY(lower_put(l, &l->chain, columns));
+  HF_TRY(lower_put(l, &l->chain, " AS NOT MATERIALIZED ("));
+  HF_TRY(lower_put_list(l, &l->chain, body));
+  return lower_put(l, &l->chain, ")");
+}
+
+static hf_status put_view_body(lowering *l, piece_list *body, const relation *r) {
   bool is_wrapped = needs_parentheses(r);
-  hf_status status = put_own(l, &body, is_wrapped ? "SELECT * FROM (" : "");
-  if (status == HF_OK) {
-    status = put_sql(l, &body, r, 0, false);
+  HF_TRY(lower_put(l, body, is_wrapped ? "SELECT * FROM (" : ""));
+  HF_TRY(put_sql(l, body, r, 0, false));
+  return lower_put(l, body, is_wrapped ? ")" : "");
+}
+
+/* A list of columns under the names that a user sees, of which DuckDB makes what it makes of repeated ones. */
+static hf_status list_columns(lowering *l, const step_side *side, const char **out) {
+  buf text = {0};
+  for (size_t i = 0; side->inside != NULL && i < side->columns->n_columns; i++) {
+    const char *name = side->columns->columns[i].name;
+    buf_text(&text, i == 0 ? "(" : ", ");
+    buf_sql_name(&text, *name == '\0' ? side->inside[i] : name);
+  }
+  buf_text(&text, side->inside == NULL ? "" : ")");
+  *out = text.failed ? NULL : arena_strdup(l->arena, buf_cstr(&text));
+  buf_reset(&text);
+  return *out == NULL ? lower_out_of_memory(l) : HF_OK;
+}
+
+hf_status lower_use_relation(lowering *l, const relation *r, const char *original, const char **name) {
+  piece_list body = {0};
+  const char *columns = "";
+  hf_status status = HF_OK;
+  if (r->view.kind == RELATION_BUILT) {
+    status = lower_built(l, &body, r);
+    if (status == HF_OK && r->view.step->out.columns != NULL) {
+      status = list_columns(l, &r->view.step->out, &columns);
+    }
+  } else {
+    status = put_view_body(l, &body, r);
   }
   if (status == HF_OK) {
-    status = put_own(l, &body, is_wrapped ? "))" : ")");
-  }
-  if (status == HF_OK) {
-    status = name_use(l, original, name);
-  }
-  if (status == HF_OK) {
-    status = put_own(l, &l->chain, l->n_uses == 1 ? "" : ", ");
-  }
-  if (status == HF_OK) {
-    status = put_own(l, &l->chain, *name);
-  }
-  if (status == HF_OK) {
-    status = put_own(l, &l->chain, " AS NOT MATERIALIZED (");
-  }
-  if (status == HF_OK) {
-    status = put_list(l, &l->chain, &body);
+    status = lower_put_use(l, &body, original, columns, name);
   }
   buf_reset(&body.run);
   return status;
@@ -200,7 +221,7 @@ static hf_status put_alias(lowering *l, piece_list *list, const char *alias) {
   buf text = {0};
   buf_text(&text, " AS ");
   buf_sql_name(&text, alias);
-  hf_status status = text.failed ? lower_out_of_memory(l) : put_own(l, list, buf_cstr(&text));
+  hf_status status = text.failed ? lower_out_of_memory(l) : lower_put(l, list, buf_cstr(&text));
   buf_reset(&text);
   return status;
 }
@@ -209,30 +230,29 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\n';
 }
 
-/* What stands at a spot: an input, or the name of a use in the chain. */
-static hf_status put_spot(lowering *l, piece_list *list, const relation *in, const sql_spot *spot) {
+hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const sql_spot *spot) {
   held_info info = {0};
   const relation *r = spot->bound == NULL ? NULL : lower_skip_inline(l, spot->bound, &info);
-  bool is_apart = spot->offset == 0 || is_blank(in->view.text[spot->offset - 1]);
-  HF_TRY(put_own(l, list, is_apart ? "" : " "));
-  HF_TRY(put_own(l, list, spot->is_query ? "FROM " : ""));
-  if (r != NULL && r->view.kind == RELATION_SQL) {
+  bool is_apart = spot->offset == 0 || is_blank(text[spot->offset - 1]);
+  HF_TRY(lower_put(l, list, is_apart ? "" : " "));
+  HF_TRY(lower_put(l, list, spot->is_query ? "FROM " : ""));
+  if (r != NULL && lower_is_text(r)) {
     const char *name = NULL;
-    HF_TRY(put_use(l, r, spot->name, &name));
-    HF_TRY(put_own(l, list, name));
+    HF_TRY(lower_use_relation(l, r, spot->name, &name));
+    HF_TRY(lower_put(l, list, name));
   } else {
     lower_input input;
     uint32_t number = 0;
     HF_TRY(r == NULL ? input_of_request(l, spot->source, spot->name, &input)
-                     : input_of_relation(l, r, &info, spot->name, &input));
-    HF_TRY(input_number(l, &input, &number));
-    HF_TRY(put_input(l, list, number));
+                     : lower_input_of(l, r, &info, spot->name, &input));
+    HF_TRY(lower_input_number(l, &input, &number));
+    HF_TRY(lower_put_input(l, list, number));
   }
   if (spot->alias != NULL) {
     HF_TRY(put_alias(l, list, spot->alias));
   }
-  char next = in->view.text[spot->offset + spot->length];
-  return put_own(l, list, is_blank(next) || next == '\0' || strchr("),;", next) != NULL ? "" : " ");
+  char next = text[spot->offset + spot->length];
+  return lower_put(l, list, is_blank(next) || next == '\0' || strchr("),;", next) != NULL ? "" : " ");
 }
 
 /* The text of an SQL relation from an offset on, with its spots replaced. */
@@ -246,11 +266,11 @@ static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_
   }
   for (size_t i = 0; i < r->view.n_spots; i++) {
     const sql_spot *spot = &r->view.spots[i];
-    HF_TRY(put_text(l, list, text + at, spot->offset - at, has_origin ? (int64_t)at : -1));
-    HF_TRY(put_spot(l, list, r, spot));
+    HF_TRY(lower_put_text(l, list, text + at, spot->offset - at, has_origin ? (int64_t)at : -1));
+    HF_TRY(lower_put_spot(l, list, text, spot));
     at = spot->offset + spot->length;
   }
-  return put_text(l, list, text + at, end - at, has_origin ? (int64_t)at : -1);
+  return lower_put_text(l, list, text + at, end - at, has_origin ? (int64_t)at : -1);
 }
 
 /* ---------------------------------------------------------------------- root */
@@ -276,23 +296,47 @@ static hf_status put_root(lowering *l, piece_list *list, piece_list *tail, const
   }
   bool is_wrapped = needs_parentheses(r);
   HF_TRY(put_sql(l, tail, r, place, true));
-  HF_TRY(put_own(l, list, is_wrapped ? "SELECT * FROM (" : ""));
-  HF_TRY(put_text(l, list, r->view.text, place, 0));
+  HF_TRY(lower_put(l, list, is_wrapped ? "SELECT * FROM (" : ""));
+  HF_TRY(lower_put_text(l, list, r->view.text, place, 0));
   if (l->n_uses > 0) {
-    HF_TRY(put_own(l, list, has_with ? " " : "WITH "));
-    HF_TRY(put_list(l, list, &l->chain));
-    HF_TRY(put_own(l, list, has_with ? ", " : " "));
+    HF_TRY(lower_put(l, list, has_with ? " " : "WITH "));
+    HF_TRY(lower_put_list(l, list, &l->chain));
+    HF_TRY(lower_put(l, list, has_with ? ", " : " "));
   }
-  HF_TRY(put_list(l, list, tail));
-  return put_own(l, list, is_wrapped ? ")" : "");
+  HF_TRY(lower_put_list(l, list, tail));
+  return lower_put(l, list, is_wrapped ? ")" : "");
+}
+
+static hf_status put_built_root(lowering *l, piece_list *list, piece_list *tail, const relation *r) {
+  HF_TRY(lower_built(l, tail, r));
+  if (l->n_uses > 0) {
+    HF_TRY(lower_put(l, list, "WITH "));
+    HF_TRY(lower_put_list(l, list, &l->chain));
+    HF_TRY(lower_put(l, list, " "));
+  }
+  return lower_put_list(l, list, tail);
+}
+
+static bool holds_text(const relation *r, const char *text) {
+  const relation_step *step = r->view.step;
+  if (r->view.kind == RELATION_SQL) {
+    return strcasestr(r->view.text, text) != NULL;
+  }
+  for (size_t i = 0; step != NULL && i < step->n_expressions + step->n_groups; i++) {
+    const step_expression *e =
+        i < step->n_expressions ? &step->expressions[i] : &step->groups[i - step->n_expressions];
+    if (e->text != NULL && strcasestr(e->text, text) != NULL) {
+      return true;
+    }
+  }
+  return step != NULL && step->name != NULL && strcasestr(step->name, text) != NULL;
 }
 
 /* A prefix that no text of the query holds; every relation that is lowered was looked at for needs. */
 static hf_status choose_prefix(lowering *l) {
   l->prefix = "hf_r";
   for (size_t i = 0; i < l->n_seen; i++) {
-    const relation *r = l->seen[i];
-    while (r->view.kind == RELATION_SQL && strcasestr(r->view.text, l->prefix) != NULL) {
+    while (holds_text(l->seen[i], l->prefix)) {
       l->prefix = arena_printf(l->arena, "%s_", l->prefix);
       if (l->prefix == NULL) {
         return lower_out_of_memory(l);
@@ -305,16 +349,25 @@ static hf_status choose_prefix(lowering *l) {
 static hf_status lower_root(lowering *l, const relation *root, piece_list *list, piece_list *tail) {
   held_info info;
   const relation *r = lower_skip_inline(l, root, &info);
+  HF_TRY(choose_prefix(l));
+  if (r->view.kind == RELATION_BUILT) {
+    return put_built_root(l, list, tail, r);
+  }
   if (r->view.kind == RELATION_SQL) {
-    HF_TRY(choose_prefix(l));
     return put_root(l, list, tail, r);
   }
   lower_input input;
   uint32_t number = 0;
-  HF_TRY(input_of_relation(l, r, &info, "", &input));
-  HF_TRY(input_number(l, &input, &number));
-  HF_TRY(put_own(l, list, "SELECT * FROM "));
-  return put_input(l, list, number);
+  HF_TRY(lower_input_of(l, r, &info, "", &input));
+  HF_TRY(lower_input_number(l, &input, &number));
+  HF_TRY(lower_put(l, list, "SELECT * FROM "));
+  return lower_put_input(l, list, number);
+}
+
+static const schema *columns_of_root(const lowering *l, const relation *root) {
+  held_info info;
+  const relation *r = lower_skip_inline(l, root, &info);
+  return r->view.kind == RELATION_BUILT ? r->view.step->out.columns : NULL;
 }
 
 hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena *a, lowered *out,
@@ -345,6 +398,7 @@ hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena 
   result.inputs = l.inputs;
   result.n_made_names = l.n_uses;
   result.made_names = l.made;
+  result.columns = columns_of_root(&l, r);
   for (size_t i = 0; result.clock == NULL && i < l.n_seen; i++) {
     result.clock = l.seen[i]->clock;
   }

@@ -80,6 +80,8 @@ typedef struct lowered {
   /* for texts that come back from DuckDB: names that lowering made, and what they stand for in the user's text */
   size_t n_made_names;
   const made_name *made_names;
+  const schema
+      *columns; /* of a built relation: what it was checked with, by the user's names; NULL: not known */
 } lowered;
 
 /*

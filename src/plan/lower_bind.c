@@ -163,6 +163,22 @@ static const lower_input *lone_input(const lowered *l) {
   return is_lone ? &l->inputs[l->pieces[1].input] : NULL;
 }
 
+/* A built relation has the names that it was checked with; other types than then mean that its files have changed. */
+static hf_status names_of_built(const lowered *l, arena *a, schema *columns, hf_error *error) {
+  const schema *known = l->columns;
+  for (size_t i = 0; i < known->n_columns; i++) {
+    if (i < columns->n_columns && data_type_equal(known->columns[i].type, columns->columns[i].type)) {
+      continue;
+    }
+    error_set(error, HF_E_BIND, "a column is not what it was when the DataFrame was built: %s",
+              known->columns[i].name);
+    error_hint(error,
+               "a file, or what a view reads, has other columns than before: build the DataFrame again");
+    return HF_E_BIND;
+  }
+  return schema_copy(known, a, columns, error);
+}
+
 static hf_status clean_names(const lowered *l, arena *a, schema *columns, hf_error *error) {
   column *cleaned = arena_array(a, columns->n_columns + 1, sizeof *cleaned);
   if (cleaned == NULL) {
@@ -193,7 +209,7 @@ hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out
     error_translate(l, &text, a, error);
     return status;
   }
-  HF_TRY(clean_names(l, a, &columns, error));
+  HF_TRY(l->columns == NULL ? clean_names(l, a, &columns, error) : names_of_built(l, a, &columns, error));
   *out = columns;
   return HF_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef HF_PLAN_LOWER_INTERNAL_H
 #define HF_PLAN_LOWER_INTERNAL_H
 
+#include "plan/build_internal.h"
 #include "plan/lower.h"
 #include "plan/relation_internal.h"
 
@@ -36,6 +37,27 @@ typedef struct lowering {
 /* Makes room for one more element in an arena's list. False: no memory. */
 bool lower_grow(arena *a, void **list, size_t count, size_t *capacity, size_t element_bytes);
 hf_status lower_out_of_memory(const lowering *l);
+/* Appends text of ours; lower_put_text: text that stands at `origin` of the root's; -1: text of ours, or of another relation. */
+hf_status lower_put(lowering *l, piece_list *list, const char *text);
+hf_status lower_put_text(lowering *l, piece_list *list, const char *text, size_t length, int64_t origin);
+hf_status lower_put_input(lowering *l, piece_list *list, uint32_t input);
+/* Appends what `from` holds and empties it. */
+hf_status lower_put_list(lowering *l, piece_list *to, piece_list *from);
+/* Appends what stands at a spot of a text: an input, or the name of a use in the chain. */
+hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const sql_spot *spot);
+/* Takes `body` into the chain; `columns`: "" or a list in parentheses. *name is what stands for it. */
+hf_status lower_put_use(lowering *l, piece_list *body, const char *original, const char *columns,
+                        const char **name);
+/* Whether it is lowered as text, not as an input. */
+bool lower_is_text(const relation *r);
+/* Puts a relation that is text into the chain. */
+hf_status lower_use_relation(lowering *l, const relation *r, const char *original, const char **name);
+/* The input that a relation is, unless it is text; and its number: the same input used twice is one. */
+hf_status lower_input_of(lowering *l, const relation *r, const held_info *info, const char *name,
+                         lower_input *out);
+hf_status lower_input_number(lowering *l, const lower_input *input, uint32_t *out);
+/* Appends the query that a built relation is; what it stands on goes into the chain. */
+hf_status lower_built(lowering *l, piece_list *out, const relation *r);
 /* Finds what must be known first. */
 hf_status lower_needs(lowering *l, const relation *root);
 /* Puts back what the user wrote where a text of DuckDB shows what lowering made of it. Returns `text` itself, or a text

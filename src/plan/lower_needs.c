@@ -82,11 +82,34 @@ static hf_status need_held(lowering *l, const relation *node) {
   return HF_OK;
 }
 
+static hf_status need_spots(lowering *l, const sql_spot *spots, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    HF_TRY(spots[i].bound != NULL ? lower_needs(l, spots[i].bound) : need_source(l, spots[i].source));
+  }
+  return HF_OK;
+}
+
+/* What a step needs but for its input. */
+static hf_status need_step(lowering *l, const relation *r) {
+  const relation_step *step = r->view.step;
+  for (size_t i = 0; i < step->n_expressions; i++) {
+    HF_TRY(need_spots(l, step->expressions[i].spots, step->expressions[i].n_spots));
+  }
+  for (size_t i = 0; i < step->n_groups; i++) {
+    HF_TRY(need_spots(l, step->groups[i].spots, step->groups[i].n_spots));
+  }
+  return r->view.other == NULL ? HF_OK : lower_needs(l, r->view.other);
+}
+
 hf_status lower_needs(lowering *l, const relation *root) {
   held_info info;
   hf_status status = HF_OK;
   const relation *r = lower_skip_inline(l, root, &info);
-  if (!is_new(l, r, &status)) {
+  while (r->view.kind == RELATION_BUILT && is_new(l, r, &status)) { /* steps are a long chain */
+    HF_TRY(need_step(l, r));
+    r = lower_skip_inline(l, r->view.input, &info);
+  }
+  if (status != HF_OK || r->view.kind == RELATION_BUILT || !is_new(l, r, &status)) {
     return status;
   }
   if (r->view.kind == RELATION_CACHE) {
@@ -95,9 +118,5 @@ hf_status lower_needs(lowering *l, const relation *root) {
   if (r->view.kind == RELATION_READ) {
     return need_source(l, r->view.source);
   }
-  for (size_t i = 0; i < r->view.n_spots; i++) {
-    const sql_spot *spot = &r->view.spots[i];
-    HF_TRY(spot->bound != NULL ? lower_needs(l, spot->bound) : need_source(l, spot->source));
-  }
-  return HF_OK;
+  return need_spots(l, r->view.spots, r->view.n_spots);
 }

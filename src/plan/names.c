@@ -339,13 +339,9 @@ static bool is_ordered(const names_walk *w, struct json_object *node) {
 
 /* --------------------------------------------------------------------- text */
 
-/*
- * Copies the text with comments and blanks of all kinds as spaces, up to its last token: offsets stay, and DuckDB
- * finds nothing to rewrite before it parses. Cuts a ';' at the end. Errors: SYNTAX for a second statement.
- */
-static hf_status normalise(const char *sql, relation *r, hf_error *error) {
+hf_status names_normalise(const char *sql, arena *a, const char **out, token_list *tokens, hf_error *error) {
   token_list list;
-  HF_TRY(token_list_read(sql, strlen(sql), r->arena, &list, error));
+  HF_TRY(token_list_read(sql, strlen(sql), a, &list, error));
   size_t n = list.count;
   while (n > 0 && token_is_sign(sql, list.tokens[n - 1], ';')) {
     n--;
@@ -361,7 +357,7 @@ static hf_status normalise(const char *sql, relation *r, hf_error *error) {
     return error_set(error, HF_E_SYNTAX, "the query is empty");
   }
   token last = list.tokens[n - 1];
-  char *text = arena_strndup(r->arena, sql, last.offset + last.length);
+  char *text = arena_strndup(a, sql, last.offset + last.length);
   if (text == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the text of a query");
   }
@@ -372,8 +368,26 @@ static hf_status normalise(const char *sql, relation *r, hf_error *error) {
     }
     at = list.tokens[i].offset + list.tokens[i].length;
   }
-  r->view.text = text;
-  r->tokens = (token_list){.text = text, .tokens = list.tokens, .count = n};
+  *out = text;
+  *tokens = (token_list){.text = text, .tokens = list.tokens, .count = n};
+  return HF_OK;
+}
+
+hf_status names_walk_tree(names_walk *w, struct json_object *value) {
+  return walk(w, value, NULL);
+}
+
+hf_status names_take_spots(names_walk *w, const sql_spot **out, size_t *n_out) {
+  sql_spot *spots = arena_array(w->arena, w->n_spots + 1, sizeof *spots);
+  if (spots == NULL) {
+    return names_out_of_memory(w);
+  }
+  if (w->n_spots > 0) {
+    memcpy(spots, w->spots, w->n_spots * sizeof *spots);
+    qsort(spots, w->n_spots, sizeof *spots, compare_spots);
+  }
+  *out = spots;
+  *n_out = w->n_spots;
   return HF_OK;
 }
 
@@ -385,10 +399,7 @@ static hf_status find_names(names_walk *w, relation *r, const char *json) {
     status =
         error_set(w->error, HF_E_SYNTAX, "one query is expected, found %zu", node_count(tree, "statements"));
   } else {
-    status = walk(w, node_get(tree, "statements"), NULL);
-  }
-  if (status == HF_OK && w->n_spots > 0) {
-    qsort(w->spots, w->n_spots, sizeof *w->spots, compare_spots);
+    status = names_walk_tree(w, node_get(tree, "statements"));
   }
   if (status == HF_OK) {
     r->view.top_ordered = is_ordered(w, node_get(node_at(tree, "statements", 0), "node"));
@@ -413,7 +424,7 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
                       hf_error *error) {
   const char *json = NULL;
   names_walk w = {.tokens = &r->tokens, .names = names, .arena = r->arena, .error = error};
-  HF_TRY(normalise(sql, r, error));
+  HF_TRY(names_normalise(sql, r->arena, &r->view.text, &r->tokens, error));
   arena *scratch = arena_new();
   hf_status status =
       scratch == NULL ? names_out_of_memory(&w) : engine_parse(planner, r->view.text, scratch, &json, error);
@@ -422,16 +433,11 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
     status = find_names(&w, r, json);
   }
   arena_free(scratch);
-  sql_spot *spots = status == HF_OK ? arena_array(r->arena, w.n_spots + 1, sizeof *spots) : NULL;
-  if (status == HF_OK && spots == NULL) {
-    status = names_out_of_memory(&w);
-  } else if (status == HF_OK && w.n_spots > 0) {
-    memcpy(spots, w.spots, w.n_spots * sizeof *spots);
+  if (status == HF_OK) {
+    status = names_take_spots(&w, &r->view.spots, &r->view.n_spots);
   }
   mem_free(w.spots);
   HF_TRY(status);
-  r->view.spots = spots;
-  r->view.n_spots = w.n_spots;
   r->clock = w.clock;
   return relation_finish(r, error);
 }

@@ -6,6 +6,7 @@
 #include "plan/relation_internal.h"
 
 #include "base/mem.h"
+#include "plan/canonical.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,7 @@ hf_status relation_new(relation_kind kind, relation **out, hf_error *error) {
 void relation_drop(relation *r) {
   if (r != NULL) {
     arena_free(r->arena);
+    arena_free(r->remembered_memory);
     mem_free(r);
   }
 }
@@ -41,16 +43,43 @@ relation *relation_retain(const relation *r) {
   return counted;
 }
 
-void relation_release(const relation *r) {
+static bool drop_reference(const relation *r) {
   relation *counted = (relation *)r;
-  if (r == NULL || atomic_fetch_sub_explicit(&counted->references, 1, memory_order_acq_rel) > 1) {
-    return;
+  return r != NULL && atomic_fetch_sub_explicit(&counted->references, 1, memory_order_acq_rel) == 1;
+}
+
+typedef void (*visit_fn)(const relation *r);
+
+static void visit_spots(const sql_spot *spots, size_t n, visit_fn visit) {
+  for (size_t i = 0; i < n; i++) {
+    if (spots[i].bound != NULL) {
+      visit(spots[i].bound);
+    }
   }
-  for (size_t i = 0; i < r->view.n_spots; i++) {
-    relation_release(r->view.spots[i].bound);
+}
+
+/* Visits all that a relation refers to but its input. */
+static void visit_others(const relation *r, visit_fn visit) {
+  const relation_step *step = r->view.step;
+  visit_spots(r->view.spots, r->view.n_spots, visit);
+  for (size_t i = 0; step != NULL && i < step->n_expressions; i++) {
+    visit_spots(step->expressions[i].spots, step->expressions[i].n_spots, visit);
   }
-  relation_release(r->view.input);
-  relation_drop(counted);
+  for (size_t i = 0; step != NULL && i < step->n_groups; i++) {
+    visit_spots(step->groups[i].spots, step->groups[i].n_spots, visit);
+  }
+  if (r->view.other != NULL) {
+    visit(r->view.other);
+  }
+}
+
+void relation_release(const relation *r) {
+  while (drop_reference(r)) { /* steps are a long chain of inputs */
+    const relation *input = r->view.input;
+    visit_others(r, relation_release);
+    relation_drop((relation *)r);
+    r = input;
+  }
 }
 
 relation_view relation_look(const relation *r) {
@@ -117,6 +146,9 @@ static void hash_relation(XXH3_state_t *state, const relation *r) {
       hash_text(state, r->view.cache_id.text);
       hash_text(state, r->view.input->fingerprint);
       break;
+    case RELATION_BUILT:
+      hash_text(state, r->canonical);
+      break;
   }
 }
 
@@ -136,16 +168,68 @@ bool relation_only_describes(const relation *r) {
 
 /* ------------------------------------------------------------------- making */
 
-static unsigned depth_below(const relation *r) {
-  unsigned deepest = r->view.input == NULL ? 0 : r->view.input->depth;
-  for (size_t i = 0; i < r->view.n_spots; i++) {
-    const relation *bound = r->view.spots[i].bound;
+static unsigned depth_of_spots(const sql_spot *spots, size_t n, unsigned deepest) {
+  for (size_t i = 0; i < n; i++) {
+    const relation *bound = spots[i].bound;
     deepest = bound != NULL && bound->depth > deepest ? bound->depth : deepest;
   }
   return deepest;
 }
 
+/* Walks recurse into everything but the input of a step. */
+static unsigned depth_of(const relation *r) {
+  const relation_step *step = r->view.step;
+  unsigned below = depth_of_spots(r->view.spots, r->view.n_spots, 0);
+  for (size_t i = 0; step != NULL && i < step->n_expressions; i++) {
+    below = depth_of_spots(step->expressions[i].spots, step->expressions[i].n_spots, below);
+  }
+  for (size_t i = 0; step != NULL && i < step->n_groups; i++) {
+    below = depth_of_spots(step->groups[i].spots, step->groups[i].n_spots, below);
+  }
+  if (r->view.other != NULL && r->view.other->depth > below) {
+    below = r->view.other->depth;
+  }
+  unsigned input = r->view.input == NULL ? 0 : r->view.input->depth;
+  input += r->view.kind == RELATION_CACHE;
+  return input > below + 1 ? input : below + 1;
+}
+
+/* Errors: LIMIT. */
+static hf_status check_depth(relation *r, hf_error *error) {
+  bool is_built = r->view.kind == RELATION_BUILT;
+  unsigned below = is_built ? r->view.input->steps : 0;
+  if (is_built && r->view.other != NULL && r->view.other->steps > below) {
+    below = r->view.other->steps;
+  }
+  r->depth = depth_of(r);
+  r->steps = is_built ? below + 1 : 0;
+  if (r->depth > RELATION_DEEPEST) {
+    return error_set(error, HF_E_LIMIT, "relations are nested deeper than %d", RELATION_DEEPEST);
+  }
+  if (r->steps > RELATION_MOST_STEPS) {
+    error_set(error, HF_E_LIMIT, "more than %d steps are built on top of each other", RELATION_MOST_STEPS);
+    error_hint(error, "hold an intermediate result with cache() or checkpoint(), and build on it");
+    return HF_E_LIMIT;
+  }
+  return HF_OK;
+}
+
+static void keep(const relation *r) {
+  relation_retain(r);
+}
+
+/* The text that stands for a step and what it is built on. */
+static hf_status make_canonical(relation *r, hf_error *error) {
+  buf text = {0};
+  canonical_step(r, &text);
+  r->canonical = text.failed ? NULL : arena_strndup(r->arena, buf_cstr(&text), text.length);
+  buf_reset(&text);
+  return r->canonical == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a relation") : HF_OK;
+}
+
 hf_status relation_finish(relation *r, hf_error *error) {
+  HF_TRY(check_depth(r, error));
+  HF_TRY(r->view.kind == RELATION_BUILT ? make_canonical(r, error) : HF_OK);
   XXH3_state_t *state = XXH3_createState();
   if (state == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a relation");
@@ -156,15 +240,7 @@ hf_status relation_finish(relation *r, hf_error *error) {
   XXH3_freeState(state);
   snprintf(r->fingerprint, sizeof r->fingerprint, "%016llx%016llx", (unsigned long long)hash.high64,
            (unsigned long long)hash.low64);
-  r->depth = depth_below(r) + 1;
-  if (r->depth > RELATION_DEEPEST) {
-    return error_set(error, HF_E_LIMIT, "relations are nested deeper than %d", RELATION_DEEPEST);
-  }
-  for (size_t i = 0; i < r->view.n_spots; i++) {
-    if (r->view.spots[i].bound != NULL) {
-      relation_retain(r->view.spots[i].bound);
-    }
-  }
+  visit_others(r, keep);
   if (r->view.input != NULL) {
     relation_retain(r->view.input);
   }

@@ -15,10 +15,12 @@ typedef enum relation_kind {
   RELATION_SQL,   /* SQL text with its names bound */
   RELATION_READ,  /* files */
   RELATION_LOCAL, /* client data that the session wrote as blocks */
-  RELATION_CACHE  /* a cache node over an input */
+  RELATION_CACHE, /* a cache node over an input */
+  RELATION_BUILT  /* a step over an input, or two (build.h) */
 } relation_kind;
 
 typedef struct relation relation;
+struct relation_step;
 
 /* A place in SQL text that lowering replaces. */
 typedef struct sql_spot {
@@ -49,6 +51,9 @@ typedef struct relation_view {
   uuid cache_id, session;
   const relation *input;
   const char *level;
+  /* BUILT: `input` and */
+  const struct relation_step *step; /* build_internal.h */
+  const relation *other;            /* of a join or set operation; or NULL */
 } relation_view;
 
 relation_view relation_look(const relation *r);

@@ -10,15 +10,21 @@
 
 /* Views on views, caches on caches: deeper is refused. Walks of relations recurse. */
 enum { RELATION_DEEPEST = 1000 };
+/* Steps on top of each other: what can be planned, and sent as nested messages. */
+enum { RELATION_MOST_STEPS = 2400 };
 
 struct relation {
   atomic_uint references;
   arena *arena; /* everything below */
   relation_view view;
-  token_list tokens; /* SQL: of view.text */
-  const char *clock; /* SQL: a function in the text that reads the clock, such as now; NULL: none */
+  token_list tokens;     /* SQL: of view.text */
+  const char *clock;     /* SQL: a function in the text that reads the clock, such as now; NULL: none */
+  const char *canonical; /* BUILT: what its fingerprint is made of */
   char fingerprint[33];
-  unsigned depth; /* 1 + that of the deepest relation below */
+  unsigned depth; /* 1 + that of the deepest relation below; of a step: that of its input */
+  unsigned steps; /* built on top of each other, above what is not built */
+  _Atomic(const schema *) remembered; /* columns that were described; of what is not built */
+  arena *remembered_memory;           /* set by who set `remembered` */
 };
 
 /* Makes a relation of the kind, with an arena of its own. Errors: OUT_OF_MEMORY. */

@@ -201,6 +201,9 @@ static hf_status encode(packer *p, const relation *r, Spark__Connect__Relation *
   if (++p->n_nodes > WIRE_MOST_NODES) {
     return too_large(p);
   }
+  if (r->view.kind == RELATION_BUILT) {
+    return error_set(p->error, HF_E_UNSUPPORTED, "a relation built step by step cannot be sent yet");
+  }
   Spark__Connect__Relation *to = arena_alloc(p->arena, sizeof *to);
   if (to == NULL) {
     return out_of_memory(p);
