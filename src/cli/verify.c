@@ -281,13 +281,16 @@ static hf_status run_all(verify_run *r, bool *stopped) {
 
 /* --------------------------------------------------------------------- status */
 
-/* A run in which every query could have been split and none was has shown nothing. A single query may. */
-static bool shows_nothing(verify_run *r) {
+/* Why the run has shown nothing: there was no query, or each of several could have been split and none was. */
+static const char *shows_nothing(verify_run *r) {
   const verify_totals *t = &r->script.totals;
+  if (t->passed + t->failed + t->skipped == 0) {
+    return "there was no query";
+  }
   char *tasks = NULL;
   bool splits = session_get(r->verifier.session, "tasks", &tasks, NULL) == HF_OK && strcmp(tasks, "1") != 0;
   mem_free(tasks);
-  return splits && t->fell_back > 1 && t->distributed == 0;
+  return splits && t->fell_back > 1 && t->distributed == 0 ? "all queries fell back to one task" : NULL;
 }
 
 static int conclude(verify_run *r, hf_status status, bool stopped) {
@@ -303,16 +306,16 @@ static int conclude(verify_run *r, hf_status status, bool stopped) {
   if (stopped) {
     return EXIT_ERROR;
   }
-  bool nothing = shows_nothing(r);
-  if (nothing) {
-    fputs("holdfast verify: all queries fell back to one task, so nothing was shown\n", stderr);
+  const char *nothing = shows_nothing(r);
+  if (nothing != NULL) {
+    fprintf(stderr, "holdfast verify: %s, so nothing was shown\n", nothing);
   }
   verify_report_totals(&r->out, r->options->json, &r->script.totals);
   if (r->out.error_number != 0) {
     fprintf(stderr, "error: IO: cannot write to standard output: %s\n", strerror(r->out.error_number));
     return EXIT_ERROR;
   }
-  return nothing || r->script.totals.failed > 0 ? EXIT_ERROR : EXIT_OK;
+  return nothing != NULL || r->script.totals.failed > 0 ? EXIT_ERROR : EXIT_OK;
 }
 
 static void close_run(verify_run *r) {

@@ -106,8 +106,13 @@ static bool is_refusal(hf_status status) {
   return status == HF_E_STATEMENT_REFUSED || status == HF_E_FUNCTION_REFUSED || status == HF_E_PATH_REFUSED;
 }
 
+/* An error that the text itself has, whoever runs it: the user's to mend, or nested too deeply. */
+static bool is_of_the_text(const hf_error *error) {
+  return error->error_class == HF_CLASS_USER || error->code == HF_E_LIMIT;
+}
+
 static void judge_errors(const side *single, const side *split, verify_outcome *out) {
-  bool same = single->status == split->status && single->error.error_class == HF_CLASS_USER;
+  bool same = single->status == split->status && is_of_the_text(&single->error);
   out->result = same ? VERIFY_PASSED : is_refusal(split->status) ? VERIFY_SKIPPED : VERIFY_FAILED;
   if (same) {
     buf_printf(&out->reason, "both fail with %s", hf_status_name(single->status));

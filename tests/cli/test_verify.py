@@ -38,6 +38,10 @@ def wrong_usage_is_2_and_says_what_to_do(place):
                              (["--suite", "tpch", "--sf", "-1"], ["--sf cannot take -1"]),
                              (["--suite", "tpch", "--sf", "1e3"], ["--sf cannot take 1e3"]),
                              (["-c", "SELECT 1", "--tasks", "none"], ["SETTING_VALUE", "tasks"]),
+                             (["-c", "SELECT 1", "--tasks", "0"], ["SETTING_VALUE", "tasks", "1..256"]),
+                             (["-c", "SELECT 1", "--tasks", "99999999999"], ["SETTING_VALUE", "tasks"]),
+                             (["-c", "SELECT 1", "--slots", "0"], ["SETTING_VALUE", "slots"]),
+                             (["-c"], ["-c"]),
                              (["-c", "SELECT 1", "--task", "3"], ["--tasks"]),
                              (["-c", "SELECT 1", "--allow-path", "/no/such/place"], ["/no/such/place"])):
         done = verify(place, *arguments)
@@ -88,10 +92,61 @@ def suite_is_distributed_and_its_kept_files_are_used_again(place):
     same(queries["query 3"]["rows"], 1)
 
 
+QUERY_KEYS = {"name": str, "result": str, "rows": int, "distributed": bool, "tasks": int, "stages": int,
+              "order_columns": int, "tied_rows": int, "single_ms": float, "distributed_ms": float,
+              "fallback": (str, type(None)), "reason": (str, type(None)), "differences": (str, type(None))}
+TOTAL_KEYS = ["distributed", "fell_back", "passed", "failed", "skipped"]
+
+
+def json_has_the_keys_that_are_documented(place):
+    for part in range(3):
+        place.write(f"p{part}.csv", "x,y\n" + "".join(f"{part * 10 + i},a\n" for i in range(10)))
+    done = verify(place, "--json", "-c", "SELECT x FROM 'p*.csv' ORDER BY x", "-c", "SELECT 1",
+                  "-c", "SELECT y::INTEGER FROM 'p*.csv'", "-c", "SELECT random()", "-c", "SELECT * FROM glob('*')")
+    bad = verify(place, "--json", "--memory", "64MiB", "-c", "SELECT length(list(range)) FROM range(20000000)")
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    lines.insert(5, json.loads(bad.out.splitlines()[0]))
+    for line in lines[:-1]:
+        same(list(line), list(QUERY_KEYS), "keys, in order")
+        for key, kind in QUERY_KEYS.items():
+            check(isinstance(line[key], kind) and (kind is bool or not isinstance(line[key], bool)), f"{key}: {line}")
+    same(list(lines[-1]), TOTAL_KEYS)
+    check(all(type(lines[-1][key]) is int for key in TOTAL_KEYS), done.out)
+    same([line["result"] for line in lines[:-1]], ["passed", "passed", "passed", "skipped", "skipped", "failed"])
+    same([line["fallback"] is None for line in lines[:-1]], [True, False, True, False, True, True], done.out)
+    same([line["reason"] is None for line in lines[:-1]], [True, True, False, False, False, False], done.out)
+    same(lines[0]["distributed"], True)
+    with open(os.path.join(os.environ["HOLDFAST_SOURCE"], "docs", "verify.md"), encoding="utf-8") as page:
+        documented = page.read()
+    for key in [*QUERY_KEYS, *TOTAL_KEYS]:
+        check(f"`{key}`" in documented, f"docs/verify.md lacks {key}")
+
+
+def run_without_a_query_shows_nothing(place):
+    place.write("t.csv", "x\n1\n")
+    script = place.write("empty.sql", "-- no query\n;;\nCREATE VIEW v AS FROM 't.csv';\n")
+    for arguments in (["-c", ""], ["-c", "; ;"], ["-f", script]):
+        done = verify(place, *arguments)
+        same(done.status, 1, done.out)
+        has(done.err, "there was no query")
+        same(last_lines(done), ["distributed 0, fell back 0", "0 passed, 0 failed, 0 skipped"])
+
+
+def text_that_cannot_be_read_is_one_query_of_a_file(place):
+    script = place.write("bad.sql", "SELECT 1;\n\nSELEC 2;\nSELECT (3;\nSELECT x FROM nothing;\n"
+                                    "SELECT 'this has no end;\nSELECT 4;")
+    done = verify(place, "--json", "--tasks", "1", "-f", script)
+    queries, totals = objects(done)
+    same((done.status, totals["passed"]), (0, 5), done.out)
+    same({name: line["reason"] for name, line in queries.items()},
+         {"bad.sql:1": None, "bad.sql:3": "both fail with SYNTAX", "bad.sql:4": "both fail with SYNTAX",
+          "bad.sql:5": "both fail with TABLE_NOT_FOUND", "bad.sql:6": "both fail with SYNTAX"})
+
+
 def both_failing_alike_passes(place):
     sql = ["SELEC 1", "SELECT * FROM no_such_table", "SELECT no_such FROM range(3)", "SELECT no_such(1)",
            "SELECT CAST(x AS INTEGER) FROM (VALUES ('a')) t(x)", "SELECT * FROM 'no/such.parquet'",
-           "SELECT (SELECT range FROM range(2))"]
+           "SELECT (SELECT range FROM range(2))", "SELECT " + "abs(" * 3000 + "1" + ")" * 3000]
     done = verify(place, "--json", *[word for text in sql for word in ("-c", text)])
     queries, totals = objects(done)
     same((done.status, totals["passed"], totals["fell_back"]), (0, len(sql), 0), done.out + done.err)
@@ -174,6 +229,9 @@ def paths_are_refused_on_both_sides(place):
 
 
 main([wrong_usage_is_2_and_says_what_to_do,
+      json_has_the_keys_that_are_documented,
+      run_without_a_query_shows_nothing,
+      text_that_cannot_be_read_is_one_query_of_a_file,
       one_query_may_fall_back_and_says_why,
       several_queries_that_all_fall_back_show_nothing,
       suite_is_distributed_and_its_kept_files_are_used_again,
