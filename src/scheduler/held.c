@@ -251,6 +251,11 @@ void held_forget(scheduler *s, job *j) {
   LL_FOREACH(j->plan.needs, need) {
     need->state = NEED_NEW;
     need->is_stale = need->wants_check = false;
+    need->stays_inline = need->stays_inline || j->replans > REPLANS_AT_MOST;
+  }
+  if (j->replans > REPLANS_AT_MOST) {
+    snprintf(j->profile.warning, sizeof j->profile.warning,
+             "computed inline, not held: blocks of held results were lost %d times", REPLANS_AT_MOST + 1);
   }
 }
 

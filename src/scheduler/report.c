@@ -162,7 +162,7 @@ static void on_failed(scheduler *s, const reported *at, task_report *report) {
   if (is_lost) {
     drop_lost(s, j, report);
   }
-  if (is_lost && j->replans < REPLANS_AT_MOST) {
+  if (is_lost && j->replans <= REPLANS_AT_MOST) { /* the last time without held results */
     stage_step(&at->stage->state, STAGE_EVENT_ROLLBACK, j->id, at->stage->planned->id);
     job_drain(s, j, JOB_EVENT_HELD_LOST, NULL);
     return;

@@ -23,8 +23,9 @@
 
 enum {
   SETTINGS_AT_MOST = 32, /* of DuckDB's that a declaration keeps */
-  REPLANS_AT_MOST = 3,   /* times that a job plans again after a held block was lost */
-  REMOVED_KEPT = 256     /* sessions that ended last: calls that were on their way are told so */
+  REPLANS_AT_MOST =
+      3, /* times that a job plans again after a held block was lost, then once more without holds */
+  REMOVED_KEPT = 256 /* sessions that ended last: calls that were on their way are told so */
 };
 
 /* --------------------------------------------------------------- messages */
