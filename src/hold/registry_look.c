@@ -95,6 +95,7 @@ hf_status registry_restore(registry *r, const entry_view *from, hf_error *error)
   }
   registry_step(entry, EVENT_RESTORE, NULL);
   registry_attach(r, entry, m);
+  entry->failures = 0;
   entry->hits = from->hits;
   entry->last_read_us = from->last_read_us;
   if (registry_all_live(r, &m->output)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A random walk of the registry against a small model of the protocol: the same
- * results, states, generations, actions and pins after each of 200,000 events.
+ * results, states, generations, actions and pins after each of 1,000,000 events.
  * The seed is fixed; HOLDFAST_SEED sets another.
  */
 #include "hold/hold.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 5, WAITERS = 6, DATA = 64, EVENTS = 200000, LONGEST = 512 };
+enum { KEYS = 5, WAITERS = 6, DATA = 64, EVENTS = 1000000, LONGEST = 512 };
 
 typedef struct model_data {
   bool exists;
