@@ -258,6 +258,18 @@ int64_t batch_builder_rows(const batch_builder *b) {
   return b->root.rows;
 }
 
+batch_column batch_builder_column(const batch_builder *b, size_t column) {
+  const builder_node *node = &b->root.children[column];
+  const layout *l = node->layout;
+  return (batch_column){.rows = (uint64_t)node->rows,
+                        .nulls = (uint64_t)node->null_count,
+                        .validity = node->null_count > 0 ? node->validity.data : NULL,
+                        .data = node->data.data,
+                        .bytes = node->values.data,
+                        .is_fixed = l->kind == LAYOUT_FIXED,
+                        .is_bytes = l->kind == LAYOUT_BYTES && l->width == 4};
+}
+
 size_t batch_builder_bytes(const batch_builder *b) {
   return b->bytes;
 }

@@ -72,6 +72,15 @@ hf_status batch_builder_append_rows(batch_builder *b, const struct ArrowArray *r
 uint64_t batch_builder_cost(const batch_builder *b, const struct ArrowArray *rows, int64_t first,
                             int64_t count);
 int64_t batch_builder_rows(const batch_builder *b);
+/* The buffers of a column as they are now, borrowed until the next change. */
+typedef struct batch_column {
+  uint64_t rows, nulls;
+  const uint8_t *validity; /* NULL: no NULLs */
+  const void *data;        /* values, or 32-bit offsets: rows + 1; NULL without rows */
+  const uint8_t *bytes;    /* behind offsets */
+  bool is_fixed, is_bytes; /* values of one size; 32-bit offsets and bytes; neither: nothing is given */
+} batch_column;
+batch_column batch_builder_column(const batch_builder *b, size_t column);
 /* Bytes of memory that it occupies, slack included. O(1). */
 size_t batch_builder_bytes(const batch_builder *b);
 /* Bytes that the rows take. Cost: O(fields). */

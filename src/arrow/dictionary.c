@@ -278,6 +278,16 @@ uint32_t dictionary_entries(const dictionary *d) {
   return d->n_entries;
 }
 
+const void *dictionary_value(const dictionary *d, uint32_t entry, size_t *length) {
+  if (!is_bytes(d)) {
+    *length = d->layout->width;
+    return d->data + entry * d->layout->width;
+  }
+  uint32_t start = entry_start(d, entry);
+  *length = entry_start(d, entry + 1) - start;
+  return d->values == NULL ? (const uint8_t *)"" : d->values + start;
+}
+
 /* Values of 4 or 8 bytes are worth a code of one byte only: reading them through two saves too little. */
 static size_t judge_entries(const dictionary *d, uint64_t rows) {
   if (d->is_full || d->n_entries > rows / 2) {

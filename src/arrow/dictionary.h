@@ -31,6 +31,8 @@ void dictionary_free(dictionary *d);
 size_t dictionary_bytes(const dictionary *d);
 size_t dictionary_code_bytes(const dictionary *d);
 uint32_t dictionary_entries(const dictionary *d);
+/* The bytes of an entry, borrowed until the next change. */
+const void *dictionary_value(const dictionary *d, uint32_t entry, size_t *length);
 
 /*
  * Gives the codes of all rows of the builder's column; new values become entries. `codes` has room for the builder's rows.

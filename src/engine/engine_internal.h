@@ -136,6 +136,34 @@ void run_release_nothing(struct ArrowSchema *field);
  */
 hf_status run_conclude(engine_run *run, hf_status status, hf_error *found, hf_error *error);
 
+/* ------------------------------------------------------------------ convert.c */
+
+/* How one reader of hf_blocks makes vectors of arrays. Thread: one at a time. */
+typedef struct block_conversion block_conversion;
+
+/* `columns` picks n_columns of the input's; borrowed. */
+hf_status block_conversion_new(engine *e, const run_input *input, const size_t *columns, size_t n_columns,
+                               block_conversion **out, hf_error *error);
+/* Accepts NULL. */
+void block_conversion_free(block_conversion *c);
+/* Puts an array's rows into the output. The array stays the caller's. */
+hf_status block_convert(block_conversion *c, const struct ArrowArray *rows, duckdb_data_chunk out,
+                        hf_error *error);
+
+/* -------------------------------------------------------------------- coded.c */
+
+/* The values of a column that comes as codes, in DuckDB's face; zeroed: none yet. */
+typedef struct coded_values {
+  const source_dictionary *from;
+  duckdb_vector vector; /* of from->values */
+} coded_values;
+
+void coded_values_reset(coded_values *v);
+/* Puts rows of codes into a vector of the output: one of bytes as a dictionary of the values, others as the values that the
+ * codes stand for. `field` is in DuckDB's face. Errors: BLOCK_CORRUPT (a code of no value). */
+hf_status coded_convert(coded_values *v, engine *e, const data_type *type, const struct ArrowSchema *field,
+                        const struct ArrowArray *codes, duckdb_vector out, hf_error *error);
+
 /* --------------------------------------------------------------------- task.c */
 
 /* A connection that shows progress and measures what it runs. */

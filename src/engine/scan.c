@@ -26,7 +26,7 @@ static hf_status add_columns(duckdb_bind_info info, const engine_scan *scan, hf_
     snprintf(name, sizeof name, "c%zu", i);
     duckdb_logical_type type = NULL;
     HF_TRY(type_to_duckdb(scan->columns->columns[i].type, false, &type, error));
-    duckdb_bind_add_result_column(info, name, type);
+    duckdb_bind_add_result_column(info, scan->by_name ? scan->columns->columns[i].name : name, type);
     duckdb_destroy_logical_type(&type);
   }
   return HF_OK;

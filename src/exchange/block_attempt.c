@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -107,8 +106,40 @@ void block_attempt_release(block_attempt *attempt) {
   for (uint32_t i = 0; attempt->files != NULL && i < attempt->index.n_files; i++) {
     mapping_release(attempt->files[i]);
   }
+  for (size_t i = 0; attempt->is_loaded != NULL && i < attempt->index.n_dictionaries; i++) {
+    if (attempt->is_loaded[i]) {
+      attempt->values[i].values.release(&attempt->values[i].values);
+    }
+  }
+  pthread_mutex_destroy(&attempt->lock);
   arena_free(attempt->memory);
   mem_free(attempt);
+}
+
+/* Tells of each file which of its columns have codes. */
+static hf_status codings_init(block_attempt *attempt, hf_error *error) {
+  const block_index *index = &attempt->index;
+  arena *a = attempt->memory;
+  attempt->code_bytes = arena_array(a, index->n_files, sizeof(uint8_t *));
+  attempt->values = arena_array(a, index->n_dictionaries, sizeof *attempt->values);
+  bool *is_loaded = arena_array(a, index->n_dictionaries, sizeof *is_loaded);
+  if (attempt->code_bytes == NULL || attempt->values == NULL || is_loaded == NULL) {
+    return no_memory(error);
+  }
+  attempt->is_loaded = is_loaded;
+  uint8_t *of_file = NULL;
+  for (size_t i = 0; i < index->n_dictionaries; i++) {
+    const block_dictionary *d = &index->dictionaries[i];
+    if (attempt->code_bytes[d->file] == NULL) {
+      of_file = arena_array(a, index->columns.n_columns, sizeof *of_file);
+      attempt->code_bytes[d->file] = of_file;
+    }
+    if (of_file == NULL) {
+      return no_memory(error);
+    }
+    of_file[d->column] = d->code_bytes;
+  }
+  return HF_OK;
 }
 
 static hf_status map_files(block_attempt *attempt, hf_error *error) {
@@ -143,6 +174,7 @@ static hf_status attempt_load(block_attempt *attempt, hf_error *error) {
   for (size_t i = 0; i < n_parts; i++) {
     atomic_init(&attempt->is_verified[i], false);
   }
+  HF_TRY(codings_init(attempt, error));
   return map_files(attempt, error);
 }
 
@@ -153,6 +185,7 @@ static hf_status attempt_new(const char *dir, block_attempt **out, hf_error *err
   }
   memcpy(attempt->dir, dir, strlen(dir));
   atomic_init(&attempt->references, 1);
+  pthread_mutex_init(&attempt->lock, NULL);
   hf_status status = attempt_load(attempt, error);
   if (status != HF_OK) {
     block_attempt_release(attempt);

@@ -10,6 +10,7 @@
 
 #include "exchange/exchange.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
@@ -30,8 +31,12 @@ typedef struct block_attempt {
   atomic_size_t references;
   arena *memory;
   block_index index;
-  mapping **files;                 /* index.n_files; NULL where no block lies in it */
-  atomic_bool *is_verified;        /* of each block, its columns + 1 parts */
+  mapping **files;            /* index.n_files; NULL where no block lies in it */
+  atomic_bool *is_verified;   /* of each block, its columns + 1 parts */
+  const uint8_t **code_bytes; /* of each file, one number a column; NULL: no column of it has codes */
+  pthread_mutex_t lock;
+  source_dictionary *values;       /* guarded by lock until loaded: of the index's dictionaries */
+  bool *is_loaded;                 /* guarded by lock */
   struct block_attempt *next_kept; /* of the keeper's list */
   char dir[];
 } block_attempt;
@@ -40,6 +45,10 @@ typedef struct block_attempt {
  * reference. Errors: BLOCK_MISSING, BLOCK_CORRUPT, OUT_OF_MEMORY, IO. */
 hf_status block_attempt_open(const char *dir, block_keeper *keeper, block_attempt **out, hf_error *error);
 void block_attempt_release(block_attempt *attempt);
+/* The dictionary of a column that has one in a file, read and checked when it is first wanted. Borrowed as long as the attempt
+ * is open. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY. Thread: any. */
+hf_status block_attempt_dictionary(block_attempt *attempt, uint32_t file, size_t column,
+                                   source_dictionary **out, hf_error *error);
 /* The end of a path that names job, stage, attempt and, of a file, its name. */
 const char *block_path_tail(const char *path);
 

@@ -86,11 +86,14 @@ static void add_blocks(block_set *set, const block_location *location, block_att
     }
     size_t number = wanted++;
     if (number >= first && number < end) {
-      set->blocks[set->n_blocks++] = (set_block){.file = attempt->files[b->file],
+      set->blocks[set->n_blocks++] = (set_block){.attempt = attempt,
+                                                 .file_number = b->file,
+                                                 .file = attempt->files[b->file],
                                                  .offset = b->offset,
                                                  .bytes = b->bytes,
                                                  .rows = b->rows,
                                                  .parts = b->parts,
+                                                 .ranges = b->ranges,
                                                  .is_verified = attempt->is_verified + i * n_parts};
       set->rows += b->rows;
     }
@@ -139,4 +142,8 @@ hf_status block_set_blame(const set_block *b, hf_status status, hf_error *error)
     error_wrap(error, "the block at %llu of %s", (unsigned long long)b->offset, b->file->path);
   }
   return status;
+}
+
+const uint8_t *set_block_code_bytes(const set_block *b) {
+  return b->attempt->code_bytes[b->file_number];
 }

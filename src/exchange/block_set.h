@@ -12,10 +12,13 @@
 
 /* A block and where it lies. */
 typedef struct set_block {
+  block_attempt *attempt;
+  uint32_t file_number; /* of the attempt */
   mapping *file;
   uint64_t offset, bytes, rows;
-  const uint64_t *parts;    /* columns + 1 checksums; see block */
-  atomic_bool *is_verified; /* of each part, while the attempt is open */
+  const uint64_t *parts;     /* columns + 1 checksums; see block */
+  atomic_bool *is_verified;  /* of each part, while the attempt is open */
+  const block_range *ranges; /* one a column, or NULL */
 } set_block;
 
 typedef struct block_set {
@@ -35,6 +38,8 @@ hf_status block_set_open(const block_location *locations, size_t n_locations, bl
                          block_set *out, hf_error *error);
 /* Accepts a zeroed set. */
 void block_set_close(block_set *set);
+/* Bytes of the codes in the block's batches, one number a column; NULL: no column has codes. */
+const uint8_t *set_block_code_bytes(const set_block *b);
 /* Says in an error's message which block it was. */
 hf_status block_set_blame(const set_block *b, hf_status status, hf_error *error);
 

@@ -10,17 +10,40 @@
 #include "arrow/type.h"
 #include "base/arena.h"
 #include "engine/engine.h"
+#include "exchange/range.h"
 
 /* ------------------------------------------------------------------- index */
+
+/* What a block holds in a column: keys (exchange/range.h) of its least and its largest value. */
+typedef struct block_range {
+  uint64_t nulls;
+  bool is_known; /* the keys say something: a value that is not NULL is there, and its type has keys */
+  range_key least, most;
+} block_range;
 
 /* A run of record batches of one partition in one file: the unit of checksum, hand-out and pruning. */
 typedef struct block {
   uint32_t file; /* t<file>.arrow */
   uint32_t partition;
   uint64_t offset, bytes, rows;
-  const uint64_t *parts; /* columns + 1 checksums: see block_checksum_add */
-  uint64_t checksum;     /* XXH3 of the parts */
+  const uint64_t *parts;     /* columns + 1 checksums: see block_checksum_add */
+  uint64_t checksum;         /* XXH3 of the parts */
+  const block_range *ranges; /* one a column; NULL: not known */
 } block;
+
+/* A dictionary message of a file. */
+typedef struct block_piece {
+  uint64_t offset, bytes, entries;
+  uint64_t checksum; /* XXH3 of the bytes */
+} block_piece;
+
+/* The dictionary of a column in a file, in pieces: each stands before the blocks that use its entries. */
+typedef struct block_dictionary {
+  uint32_t file, column;
+  uint8_t code_bytes; /* of the column's codes in the file's batches: 1 or 2 */
+  uint32_t n_pieces;
+  const block_piece *pieces;
+} block_dictionary;
 
 typedef struct block_index {
   schema columns;           /* user names and types */
@@ -31,6 +54,13 @@ typedef struct block_index {
   bool ordered;               /* blocks are in row order */
   uint64_t rows, bytes;       /* totals of the blocks */
   const uint64_t *file_bytes; /* n_files lengths */
+  size_t n_dictionaries;
+  const block_dictionary *dictionaries; /* by file, then column */
+  /* how rows got their partition: by these columns and the hash of this version; no columns: not known */
+  uint32_t hash_version;
+  uint32_t n_hash_columns;
+  const uint32_t *hash_columns;
+  bool has_ranges; /* every block has */
   size_t n_blocks;
   const block *blocks; /* in file order; ordered: in row order */
 } block_index;
@@ -61,6 +91,11 @@ typedef struct block_sink_options {
   uint64_t batch_bytes;  /* a batch is written when it holds as much */
   uint64_t block_bytes;  /* a block is closed before it holds more; one batch is always taken */
   bool durable;          /* sync before the commit */
+  bool
+      held; /* will be read again and again: columns whose values repeat get dictionaries, blocks their ranges */
+  uint32_t hash_version; /* see block_index; copied */
+  uint32_t n_hash_columns;
+  const uint32_t *hash_columns;
 } block_sink_options;
 
 typedef struct block_sink block_sink;

@@ -7,7 +7,12 @@
  *     u64 rows · u64 bytes · u32 length of the Arrow schema message, then it
  *     u32 columns, each: text name, type
  *     u64 length of each file
- *     u64 blocks, each: u32 file · u32 partition · u64 offset · u64 bytes · u64 rows · u64 of columns + 1 parts
+ *     u32 dictionaries, each: u32 file · u32 column · u8 bytes of a code ·
+ *         u32 pieces, each: u64 offset · u64 bytes · u64 entries · u64 XXH3
+ *     u32 version of the hash · u32 hash columns, each: u32 column
+ *     u8 1 when blocks have ranges
+ *     u64 blocks, each: u32 file · u32 partition · u64 offset · u64 bytes · u64 rows · u64 of columns + 1 parts ·
+ *         of each column its range: u64 NULLs · u8 1 when known · u64 of the least key, of the largest, two each
  *     u64 XXH3 of all before
  *   text: u32 length, then the bytes, without NUL
  *   type: u8 kind · u8 width · u8 scale · u64 array size · u32 children, types · u32 names, texts
@@ -16,6 +21,7 @@
  */
 #include "exchange/exchange.h"
 
+#include "arrow/dictionary.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -23,11 +29,14 @@
 #include <xxhash.h>
 
 enum {
-  VERSION = 1,
+  VERSION = 2,
   DEEPEST_TYPE = 64,
   LEAST_COLUMN_BYTES = 4 + 19,
   LEAST_TYPE_BYTES = 19,
-  BLOCK_BYTES = 32, /* without parts */
+  BLOCK_BYTES = 32, /* without parts and ranges */
+  BLOCK_RANGE_BYTES = 8 + 1 + 32,
+  PIECE_BYTES = 32,
+  LEAST_DICTIONARY_BYTES = 4 + 4 + 1 + 4,
   FOOTER_BYTES = 8
 };
 
@@ -78,6 +87,50 @@ static void put_type(buf *out, const data_type *type) {
   }
 }
 
+static void put_dictionaries(buf *out, const block_index *index) {
+  put_u32(out, index->n_dictionaries);
+  for (size_t i = 0; i < index->n_dictionaries; i++) {
+    const block_dictionary *d = &index->dictionaries[i];
+    put_u32(out, d->file);
+    put_u32(out, d->column);
+    put_u8(out, d->code_bytes);
+    put_u32(out, d->n_pieces);
+    for (size_t j = 0; j < d->n_pieces; j++) {
+      put_u64(out, d->pieces[j].offset);
+      put_u64(out, d->pieces[j].bytes);
+      put_u64(out, d->pieces[j].entries);
+      put_u64(out, d->pieces[j].checksum);
+    }
+  }
+}
+
+static void put_ranges(buf *out, const block_range *ranges, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    put_u64(out, ranges[i].nulls);
+    put_u8(out, ranges[i].is_known);
+    put_u64(out, ranges[i].least.high);
+    put_u64(out, ranges[i].least.low);
+    put_u64(out, ranges[i].most.high);
+    put_u64(out, ranges[i].most.low);
+  }
+}
+
+static void put_blocks(buf *out, const block_index *index) {
+  put_u64(out, index->n_blocks);
+  for (size_t i = 0; i < index->n_blocks; i++) {
+    const block *b = &index->blocks[i];
+    put_u32(out, b->file);
+    put_u32(out, b->partition);
+    put_u64(out, b->offset);
+    put_u64(out, b->bytes);
+    put_u64(out, b->rows);
+    buf_append(out, b->parts, (index->columns.n_columns + 1) * sizeof *b->parts);
+    if (index->has_ranges) {
+      put_ranges(out, b->ranges, index->columns.n_columns);
+    }
+  }
+}
+
 hf_status block_index_encode(const block_index *index, buf *out, hf_error *error) {
   size_t start = out->length;
   buf_append(out, magic, sizeof magic);
@@ -96,16 +149,14 @@ hf_status block_index_encode(const block_index *index, buf *out, hf_error *error
   for (uint32_t i = 0; i < index->n_files; i++) {
     put_u64(out, index->file_bytes[i]);
   }
-  put_u64(out, index->n_blocks);
-  for (size_t i = 0; i < index->n_blocks; i++) {
-    const block *b = &index->blocks[i];
-    put_u32(out, b->file);
-    put_u32(out, b->partition);
-    put_u64(out, b->offset);
-    put_u64(out, b->bytes);
-    put_u64(out, b->rows);
-    buf_append(out, b->parts, (index->columns.n_columns + 1) * sizeof *b->parts);
+  put_dictionaries(out, index);
+  put_u32(out, index->hash_version);
+  put_u32(out, index->n_hash_columns);
+  for (uint32_t i = 0; i < index->n_hash_columns; i++) {
+    put_u32(out, index->hash_columns[i]);
   }
+  put_u8(out, index->has_ranges);
+  put_blocks(out, index);
   if (out->failed) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an index of %zu blocks", index->n_blocks);
   }
@@ -288,6 +339,99 @@ static hf_status take_files(reader *r, block_index *out) {
   return HF_OK;
 }
 
+static hf_status take_pieces(reader *r, const block_index *index, block_dictionary *out) {
+  size_t count = 0;
+  HF_TRY(take_count(r, PIECE_BYTES, &count));
+  block_piece *pieces = arena_array(r->memory, count, sizeof *pieces);
+  if (pieces == NULL) {
+    return no_memory(r);
+  }
+  uint64_t file_bytes = index->file_bytes[out->file];
+  uint64_t entries_left = out->code_bytes == 1 ? DICTIONARY_MOST_NARROW : DICTIONARY_MOST_WIDE;
+  for (size_t i = 0; i < count; i++) {
+    block_piece *p = &pieces[i];
+    HF_TRY(take(r, &p->offset, sizeof p->offset));
+    HF_TRY(take(r, &p->bytes, sizeof p->bytes));
+    HF_TRY(take(r, &p->entries, sizeof p->entries));
+    HF_TRY(take(r, &p->checksum, sizeof p->checksum));
+    if (p->offset > file_bytes || p->bytes > file_bytes - p->offset || p->entries > entries_left) {
+      return damaged(r, "a dictionary lies outside its file, or is larger than codes can tell");
+    }
+    entries_left -= p->entries;
+  }
+  out->n_pieces = (uint32_t)count;
+  out->pieces = pieces;
+  return HF_OK;
+}
+
+/* In ascending order of file and column, so that none is there twice. */
+static hf_status take_dictionary(reader *r, const block_index *index, const block_dictionary *before,
+                                 block_dictionary *out) {
+  HF_TRY(take(r, &out->file, sizeof out->file));
+  HF_TRY(take(r, &out->column, sizeof out->column));
+  HF_TRY(take(r, &out->code_bytes, sizeof out->code_bytes));
+  bool is_behind = before == NULL || out->file > before->file ||
+                   (out->file == before->file && out->column > before->column);
+  if (out->file >= index->n_files || out->column >= index->columns.n_columns || out->code_bytes < 1 ||
+      out->code_bytes > 2 || !is_behind) {
+    return damaged(r, "a dictionary is of no column, or of one that has one");
+  }
+  return take_pieces(r, index, out);
+}
+
+static hf_status take_dictionaries(reader *r, block_index *out) {
+  HF_TRY(take_count(r, LEAST_DICTIONARY_BYTES, &out->n_dictionaries));
+  block_dictionary *all = arena_array(r->memory, out->n_dictionaries, sizeof *all);
+  if (all == NULL) {
+    return no_memory(r);
+  }
+  for (size_t i = 0; i < out->n_dictionaries; i++) {
+    HF_TRY(take_dictionary(r, out, i == 0 ? NULL : &all[i - 1], &all[i]));
+  }
+  out->dictionaries = all;
+  return HF_OK;
+}
+
+static hf_status take_hash(reader *r, block_index *out) {
+  size_t count = 0;
+  HF_TRY(take(r, &out->hash_version, sizeof out->hash_version));
+  HF_TRY(take_count(r, sizeof(uint32_t), &count));
+  uint32_t *columns = arena_array(r->memory, count, sizeof *columns);
+  if (columns == NULL) {
+    return no_memory(r);
+  }
+  for (size_t i = 0; i < count; i++) {
+    HF_TRY(take(r, &columns[i], sizeof columns[i]));
+    if (columns[i] >= out->columns.n_columns) {
+      return damaged(r, "rows were hashed by a column that is not there");
+    }
+  }
+  out->n_hash_columns = (uint32_t)count;
+  out->hash_columns = columns;
+  return HF_OK;
+}
+
+static hf_status take_ranges(reader *r, const block_index *index, block *out) {
+  size_t n = index->columns.n_columns;
+  block_range *ranges = arena_array(r->memory, n, sizeof *ranges);
+  if (ranges == NULL) {
+    return no_memory(r);
+  }
+  for (size_t i = 0; i < n; i++) {
+    uint8_t is_known = 0;
+    HF_TRY(take(r, &ranges[i].nulls, sizeof ranges[i].nulls));
+    HF_TRY(take(r, &is_known, sizeof is_known));
+    HF_TRY(take(r, &ranges[i].least, sizeof ranges[i].least));
+    HF_TRY(take(r, &ranges[i].most, sizeof ranges[i].most));
+    ranges[i].is_known = is_known != 0;
+    if (ranges[i].nulls > out->rows) {
+      return damaged(r, "a block has more NULLs than rows");
+    }
+  }
+  out->ranges = ranges;
+  return HF_OK;
+}
+
 static hf_status take_block(reader *r, const block_index *index, block *out) {
   HF_TRY(take(r, &out->file, sizeof out->file));
   HF_TRY(take(r, &out->partition, sizeof out->partition));
@@ -306,13 +450,18 @@ static hf_status take_block(reader *r, const block_index *index, block *out) {
       out->offset > index->file_bytes[out->file] || out->bytes > index->file_bytes[out->file] - out->offset) {
     return damaged(r, "a block lies outside its file");
   }
-  return HF_OK;
+  return index->has_ranges ? take_ranges(r, index, out) : HF_OK;
 }
 
 static hf_status take_blocks(reader *r, block_index *out) {
   uint64_t n_blocks = 0;
+  uint8_t has_ranges = 0;
+  HF_TRY(take(r, &has_ranges, sizeof has_ranges));
   HF_TRY(take(r, &n_blocks, sizeof n_blocks));
-  if (n_blocks > r->left / (BLOCK_BYTES + (out->columns.n_columns + 1) * sizeof(uint64_t))) {
+  out->has_ranges = has_ranges != 0;
+  size_t n_columns = out->columns.n_columns;
+  size_t ranges_bytes = out->has_ranges ? n_columns * BLOCK_RANGE_BYTES : 0;
+  if (n_blocks > r->left / (BLOCK_BYTES + (n_columns + 1) * sizeof(uint64_t) + ranges_bytes)) {
     return damaged(r, "a count is larger than what follows");
   }
   block *blocks = arena_array(r->memory, n_blocks, sizeof *blocks);
@@ -349,6 +498,8 @@ hf_status block_index_decode(const void *bytes, size_t length, arena *a, block_i
   HF_TRY(take_head(&r, &made));
   HF_TRY(take_columns(&r, &made.columns));
   HF_TRY(take_files(&r, &made));
+  HF_TRY(take_dictionaries(&r, &made));
+  HF_TRY(take_hash(&r, &made));
   HF_TRY(take_blocks(&r, &made));
   if (r.left != 0) {
     return damaged(&r, "bytes are left over");

@@ -32,11 +32,13 @@ typedef struct input_scan {
 
 typedef struct input_state {
   input_scan *scan;
-  ipc_decoder *decoder;
-  slicer *slicer;
-  const set_block *block;   /* the one being read, or NULL */
-  ipc_cursor cursor;        /* its batches not yet decoded */
-  uint64_t block_rows_left; /* rows of it not yet decoded */
+  ipc_decoder *decoder;             /* of batches with codes where code_bytes says; NULL: not opened */
+  slicer *slicer;                   /* of the same */
+  const uint8_t *code_bytes;        /* of the file being read; see set_block_code_bytes */
+  source_dictionary **dictionaries; /* of its columns, one a column of the scan; NULL where it has no codes */
+  const set_block *block;           /* the one being read, or NULL */
+  ipc_cursor cursor;                /* its batches not yet decoded */
+  uint64_t block_rows_left;         /* rows of it not yet decoded */
   struct ArrowArray batch;
   int64_t row;     /* the next of the batch */
   uint64_t *parts; /* columns + 1: checksums, while a block is verified */
@@ -121,38 +123,60 @@ static void scan_close(void *scan) {
   mem_free(s);
 }
 
+static void state_reset(input_state *s) {
+  slicer_free(s->slicer);
+  ipc_decoder_free(s->decoder);
+  s->slicer = NULL;
+  s->decoder = NULL;
+}
+
 static void thread_close(void *state) {
   input_state *s = state;
   if (s->batch.release != NULL) {
     s->batch.release(&s->batch);
   }
-  slicer_free(s->slicer);
-  ipc_decoder_free(s->decoder);
+  state_reset(s);
+  mem_free(s->dictionaries);
   mem_free(s->parts);
   mem_free(s);
 }
 
 static hf_status thread_open(void *scan, void **state, hf_error *error) {
   input_scan *of = scan;
-  const struct ArrowSchema *arrow_schema = &of->input->set.arrow_schema;
   input_state *s = mem_zalloc(1, sizeof *s);
   if (s == NULL) {
     return no_memory(error);
   }
   s->scan = of;
   s->parts = mem_zalloc(of->input->columns.n_columns + 1, sizeof *s->parts);
-  hf_status status = s->parts == NULL
-                         ? no_memory(error)
-                         : ipc_decoder_new(arrow_schema, of->columns, of->n_columns, &s->decoder, error);
-  if (status == HF_OK) {
-    status = slicer_new(arrow_schema, of->columns, of->n_columns, &s->slicer, error);
-  }
-  if (status != HF_OK) {
+  s->dictionaries = mem_zalloc(of->n_columns, sizeof(source_dictionary *));
+  if (s->parts == NULL || s->dictionaries == NULL) {
     thread_close(s);
-    return status;
+    return no_memory(error);
   }
   *state = s;
   return HF_OK;
+}
+
+/* Gets ready for the batches of a block's file, unless those before were of the same. */
+static hf_status open_coding(input_state *s, const set_block *b, hf_error *error) {
+  const input_scan *of = s->scan;
+  const struct ArrowSchema *arrow_schema = &of->input->set.arrow_schema;
+  const uint8_t *code_bytes = set_block_code_bytes(b);
+  if (s->slicer != NULL && s->code_bytes == code_bytes) {
+    return HF_OK;
+  }
+  state_reset(s);
+  s->code_bytes = code_bytes;
+  for (size_t i = 0; i < of->n_columns; i++) {
+    size_t number = of->columns[i];
+    s->dictionaries[i] = NULL;
+    if (code_bytes != NULL && code_bytes[number] > 0) {
+      HF_TRY(block_attempt_dictionary(b->attempt, b->file_number, number, &s->dictionaries[i], error));
+    }
+  }
+  HF_TRY(ipc_decoder_new_coded(arrow_schema, code_bytes, of->columns, of->n_columns, &s->decoder, error));
+  return slicer_new_coded(arrow_schema, code_bytes, of->columns, of->n_columns, &s->slicer, error);
 }
 
 static void observe(void *context, size_t part, const void *bytes, size_t length) {
@@ -217,8 +241,11 @@ static hf_status claim_block(input_state *s, hf_error *error) {
     return HF_OK;
   }
   const set_block *b = &input->set.blocks[number];
-  if (input->verify && s->scan->n_columns > 0) {
-    HF_TRY(verify_block(s, b, error));
+  if (s->scan->n_columns > 0) {
+    HF_TRY(block_set_blame(b, open_coding(s, b, error), error));
+    if (input->verify) {
+      HF_TRY(verify_block(s, b, error));
+    }
   }
   s->block = b;
   s->cursor = (ipc_cursor){.bytes = b->file->bytes + b->offset, .left = b->bytes};
@@ -279,6 +306,9 @@ static hf_status next_columns(input_state *s, struct ArrowArray *out, hf_error *
   }
   int64_t count = at_most(s->batch.length - s->row);
   slicer_cut(s->slicer, &s->batch, s->row, count, out);
+  for (size_t i = 0; i < s->scan->n_columns; i++) {
+    out->children[i]->dictionary = s->dictionaries[i] == NULL ? NULL : &s->dictionaries[i]->values;
+  }
   s->row += count;
   return HF_OK;
 }

@@ -26,6 +26,14 @@ static hf_status copy_options(block_sink *s, const block_sink_options *options, 
   if (s->options.dir == NULL) {
     return no_memory(error);
   }
+  uint32_t *hash_columns = arena_array(s->memory, options->n_hash_columns, sizeof *hash_columns);
+  if (hash_columns == NULL) {
+    return no_memory(error);
+  }
+  if (options->n_hash_columns > 0) {
+    memcpy(hash_columns, options->hash_columns, options->n_hash_columns * sizeof *hash_columns);
+  }
+  s->options.hash_columns = hash_columns;
   if (options->partitions == 0) {
     return error_set(error, HF_E_INTERNAL, "a sink needs a partition");
   }
@@ -62,8 +70,7 @@ void block_sink_free(block_sink *s) {
     file_remove_tree(s->options.dir, NULL);
   }
   for (size_t i = 0; i < s->n_written; i++) {
-    mem_free(s->written[i].blocks);
-    mem_free(s->written[i].parts);
+    written_file_reset(&s->written[i]);
   }
   mem_free(s->written);
   buf_reset(&s->arrow_schema);
@@ -113,6 +120,15 @@ hf_status sink_schema(block_sink *s, const struct ArrowSchema *incoming, hf_erro
   return status;
 }
 
+hf_status sink_coded_schema(const block_sink *s, const uint8_t *code_bytes, buf *out, hf_error *error) {
+  struct ArrowSchema block_schema;
+  ipc_cursor cursor = {.bytes = s->arrow_schema.data, .left = s->arrow_schema.length};
+  HF_TRY(ipc_read_schema(&cursor, &block_schema, error));
+  hf_status status = ipc_write_coded_schema(&block_schema, code_bytes, out, error);
+  block_schema.release(&block_schema);
+  return status;
+}
+
 hf_status sink_take_written(block_sink *s, written_file *file, hf_error *error) {
   pthread_mutex_lock(&s->lock);
   written_file *all = mem_realloc(s->written, (s->n_written + 1) * sizeof *all);
@@ -133,13 +149,45 @@ static int compare_files(const void *a, const void *b) {
   return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* Copies a file's dictionaries behind those that are there. */
+static hf_status index_add_dictionaries(const written_file *file, arena *a, block_index *out,
+                                        block_dictionary *dictionaries, hf_error *error) {
+  for (size_t i = 0; i < file->n_dictionaries; i++) {
+    block_dictionary *d = &dictionaries[out->n_dictionaries++];
+    *d = file->dictionaries[i];
+    block_piece *pieces = arena_array(a, d->n_pieces, sizeof *pieces);
+    if (pieces == NULL) {
+      return no_memory(error);
+    }
+    memcpy(pieces, d->pieces, d->n_pieces * sizeof *pieces);
+    d->pieces = pieces;
+  }
+  return HF_OK;
+}
+
+static hf_status copy_ranges(const written_file *file, size_t n_columns, arena *a, const block_range **out,
+                             hf_error *error) {
+  size_t n = file->ranges == NULL ? 0 : file->n_blocks * n_columns;
+  block_range *ranges = arena_array(a, n, sizeof *ranges);
+  if (ranges == NULL) {
+    return no_memory(error);
+  }
+  if (n > 0) {
+    memcpy(ranges, file->ranges, n * sizeof *ranges);
+  }
+  *out = ranges;
+  return HF_OK;
+}
+
 /* Copies a file's blocks behind those that are there, with their checksums. */
 static hf_status index_add(const written_file *file, size_t n_parts, arena *a, block_index *out,
                            block *blocks, hf_error *error) {
+  const block_range *ranges = NULL;
   uint64_t *parts = arena_array(a, file->n_blocks * n_parts, sizeof *parts);
   if (parts == NULL) {
     return no_memory(error);
   }
+  HF_TRY(copy_ranges(file, n_parts - 1, a, &ranges, error));
   if (file->n_blocks > 0) {
     memcpy(parts, file->parts, file->n_blocks * n_parts * sizeof *parts);
   }
@@ -147,6 +195,7 @@ static hf_status index_add(const written_file *file, size_t n_parts, arena *a, b
     block *b = &blocks[out->n_blocks++];
     *b = file->blocks[i];
     b->parts = parts + i * n_parts;
+    b->ranges = out->has_ranges ? ranges + i * (n_parts - 1) : NULL;
     b->checksum = XXH3_64bits(b->parts, n_parts * sizeof *parts);
     out->rows += b->rows;
     out->bytes += b->bytes;
@@ -156,13 +205,16 @@ static hf_status index_add(const written_file *file, size_t n_parts, arena *a, b
 
 static hf_status index_build(block_sink *s, arena *a, block_index *out, hf_error *error) {
   size_t n_blocks = 0;
+  size_t n_dictionaries = 0;
   for (size_t i = 0; i < s->n_written; i++) {
     n_blocks += s->written[i].n_blocks;
+    n_dictionaries += s->written[i].n_dictionaries;
   }
+  block_dictionary *dictionaries = arena_array(a, n_dictionaries, sizeof *dictionaries);
   uint64_t *file_bytes = arena_array(a, s->n_written, sizeof *file_bytes);
   block *blocks = arena_array(a, n_blocks, sizeof *blocks);
   void *arrow_schema = arena_alloc(a, s->arrow_schema.length);
-  if (file_bytes == NULL || blocks == NULL || arrow_schema == NULL) {
+  if (file_bytes == NULL || blocks == NULL || arrow_schema == NULL || dictionaries == NULL) {
     return no_memory(error);
   }
   memcpy(arrow_schema, s->arrow_schema.data, s->arrow_schema.length);
@@ -172,9 +224,15 @@ static hf_status index_build(block_sink *s, arena *a, block_index *out, hf_error
                        .n_files = (uint32_t)s->n_written,
                        .ordered = s->options.ordered,
                        .file_bytes = file_bytes,
+                       .dictionaries = dictionaries,
+                       .hash_version = s->options.hash_version,
+                       .n_hash_columns = s->options.n_hash_columns,
+                       .hash_columns = s->options.hash_columns,
+                       .has_ranges = s->options.held,
                        .blocks = blocks};
   for (size_t i = 0; i < s->n_written; i++) {
     file_bytes[i] = s->written[i].bytes;
+    HF_TRY(index_add_dictionaries(&s->written[i], a, out, dictionaries, error));
     HF_TRY(index_add(&s->written[i], s->columns.n_columns + 1, a, out, blocks, error));
   }
   return schema_copy(&s->columns, a, &out->columns, error);

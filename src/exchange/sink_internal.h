@@ -7,6 +7,7 @@
 #define HF_EXCHANGE_SINK_INTERNAL_H
 
 #include "arrow/batch.h"
+#include "arrow/ipc.h"
 #include "exchange/exchange.h"
 
 #include <pthread.h>
@@ -18,8 +19,14 @@ typedef struct written_file {
   uint64_t bytes;
   size_t n_blocks;
   block *blocks;
-  uint64_t *parts; /* checksums of the blocks, columns + 1 each */
+  uint64_t *parts;     /* checksums of the blocks, columns + 1 each */
+  block_range *ranges; /* of the blocks, one a column each; NULL: not kept */
+  size_t n_dictionaries;
+  block_dictionary *dictionaries; /* their pieces too are the file's */
 } written_file;
+
+/* Zeroes it. */
+void written_file_reset(written_file *file);
 
 struct block_sink {
   arena *memory;
@@ -39,8 +46,40 @@ struct block_sink {
 void sink_account(block_sink *s, int64_t change);
 /* Makes the schema message, once, of the first rows' schema; NULL: of the columns. Thread: any. */
 hf_status sink_schema(block_sink *s, const struct ArrowSchema *incoming, hf_error *error);
+/* Appends the schema message of a file in which some columns have codes. Thread: any, after sink_schema. */
+hf_status sink_coded_schema(const block_sink *s, const uint8_t *code_bytes, buf *out, hf_error *error);
 /* Takes a complete file's blocks; zeroes *file. Thread: any. */
 hf_status sink_take_written(block_sink *s, written_file *file, hf_error *error);
+
+/* ----------------------------------------------------------- sink_coding.c */
+
+/* The dictionaries of one thread of a sink whose output is held, and the ranges of its open block. */
+typedef struct sink_coding sink_coding;
+
+hf_status sink_coding_new(const block_sink *s, sink_coding **out, hf_error *error);
+void sink_coding_free(sink_coding *c);
+/* Bytes of memory that it occupies. */
+size_t sink_coding_bytes(const sink_coding *c);
+/* Decides by a first batch which columns have codes. Call once. */
+hf_status sink_coding_judge(sink_coding *c, const batch_builder *b, hf_error *error);
+/* Begins a file: of the dictionaries nothing is written in it. */
+void sink_coding_begin_file(sink_coding *c);
+/* Bytes of a code, one number a column. */
+const uint8_t *sink_coding_code_bytes(const sink_coding *c);
+/* Makes the codes of a batch. *is_full: a column has given up, or gets wider codes: the file must end, and the batch be coded
+ * anew for the next. */
+hf_status sink_coding_encode(sink_coding *c, const batch_builder *b, bool *is_full, hf_error *error);
+const ipc_codes *sink_coding_codes(const sink_coding *c);
+/* Tells whether the codes refer to entries that are not in the file yet. */
+bool sink_coding_has_news(const sink_coding *c);
+/* Writes those entries; `offset` is the file's end, and moved. */
+hf_status sink_coding_write(sink_coding *c, const ipc_target *to, uint64_t *offset, hf_error *error);
+/* Gives the dictionaries of the file to what was written of it. */
+hf_status sink_coding_end_file(sink_coding *c, written_file *file, hf_error *error);
+/* The ranges of the open block: emptied, widened by the batch that was coded last, as they are. */
+void sink_coding_begin_block(sink_coding *c);
+void sink_coding_widen(sink_coding *c, const batch_builder *b);
+const block_range *sink_coding_ranges(const sink_coding *c);
 
 /* ------------------------------------------------------------ sink_state.c */
 

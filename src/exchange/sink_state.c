@@ -31,6 +31,10 @@ struct sink_state {
   bool has_block; /* the last of the file's blocks is open */
   size_t n_parts;
   uint64_t *parts;          /* checksums of the open block */
+  bool has_judged;          /* which columns have codes was decided */
+  bool has_head;            /* the file's schema message is written */
+  sink_coding *coding;      /* of a sink whose output is held, else NULL */
+  size_t coding_bytes;      /* as accounted */
   batch_builder *model;     /* the first; what the others are made like */
   batch_builder **builders; /* by partition; NULL where no row has been */
   uint64_t bytes;           /* of all builders, as accounted */
@@ -56,7 +60,12 @@ static block *open_block(sink_state *t) {
 /* Keeps the checksums of the open block behind those of the blocks before it. */
 static void close_block(sink_state *t) {
   if (t->has_block) {
-    memcpy(t->file.parts + (t->file.n_blocks - 1) * t->n_parts, t->parts, t->n_parts * sizeof *t->parts);
+    size_t number = t->file.n_blocks - 1;
+    memcpy(t->file.parts + number * t->n_parts, t->parts, t->n_parts * sizeof *t->parts);
+    if (t->coding != NULL && t->n_parts > 1) {
+      memcpy(t->file.ranges + number * (t->n_parts - 1), sink_coding_ranges(t->coding),
+             (t->n_parts - 1) * sizeof *t->file.ranges);
+    }
     t->has_block = false;
   }
 }
@@ -73,6 +82,13 @@ static hf_status blocks_grow(sink_state *t, hf_error *error) {
     return no_memory(error);
   }
   t->file.parts = parts;
+  if (t->coding != NULL) {
+    block_range *ranges = mem_realloc(t->file.ranges, capacity * t->n_parts * sizeof *ranges);
+    if (ranges == NULL) {
+      return no_memory(error);
+    }
+    t->file.ranges = ranges;
+  }
   t->blocks_capacity = capacity;
   return HF_OK;
 }
@@ -84,13 +100,128 @@ static hf_status start_block(sink_state *t, uint32_t partition, hf_error *error)
   t->file.blocks[t->file.n_blocks++] =
       (block){.file = t->file.number, .partition = partition, .offset = t->offset};
   memset(t->parts, 0, t->n_parts * sizeof *t->parts);
+  if (t->coding != NULL) {
+    sink_coding_begin_block(t->coding);
+  }
   t->has_block = true;
+  return HF_OK;
+}
+
+/* --------------------------------------------------------------------- files */
+
+/* The schema message; of a file with codes it says which columns have them. */
+static hf_status write_head(sink_state *t, hf_error *error) {
+  buf coded = {0};
+  const buf *head = &t->sink->arrow_schema; /* does not change any more */
+  hf_status status = HF_OK;
+  if (t->coding != NULL && sink_coding_has_news(t->coding)) {
+    status = sink_coded_schema(t->sink, sink_coding_code_bytes(t->coding), &coded, error);
+    head = &coded;
+  }
+  if (status == HF_OK) {
+    status = file_write_all(t->fd, head->data, head->length, t->path, error);
+  }
+  t->offset = head->length;
+  t->has_head = true;
+  buf_reset(&coded);
+  return status;
+}
+
+static hf_status open_file(sink_state *t, hf_error *error) {
+  t->file.number = atomic_fetch_add(&t->sink->n_opened, 1);
+  buf path = {0};
+  buf_printf(&path, "%s/t%u.arrow", t->sink->options.dir, t->file.number);
+  t->path = buf_take(&path);
+  if (t->path == NULL) {
+    return no_memory(error);
+  }
+  t->fd = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (t->fd < 0) {
+    return error_set_errno(error, errno, HF_E_IO, "cannot create %s", t->path);
+  }
+  t->offset = 0;
+  t->has_head = false;
+  return t->coding == NULL ? write_head(t, error) : HF_OK;
+}
+
+static hf_status finish_file(sink_state *t, hf_error *error) {
+  buf end = {0};
+  if (!t->has_head) {
+    HF_TRY(write_head(t, error));
+  }
+  ipc_write_end(&end);
+  hf_status status =
+      end.failed ? no_memory(error) : file_write_all(t->fd, end.data, end.length, t->path, error);
+  t->file.bytes = t->offset + end.length;
+  buf_reset(&end);
+  HF_TRY(status);
+  if (t->sink->options.durable && fsync(t->fd) != 0) {
+    return error_set_errno(error, errno, HF_E_IO, "cannot sync %s", t->path);
+  }
+  int fd = t->fd;
+  t->fd = -1;
+  if (close(fd) != 0) {
+    return error_set_errno(error, errno, HF_E_IO, "cannot close %s", t->path);
+  }
+  return t->coding == NULL ? HF_OK : sink_coding_end_file(t->coding, &t->file, error);
+}
+
+/* Ends the file and begins the next, in which other columns have codes. */
+static hf_status change_file(sink_state *t, hf_error *error) {
+  close_block(t);
+  HF_TRY(finish_file(t, error));
+  HF_TRY(sink_take_written(t->sink, &t->file, error));
+  t->blocks_capacity = 0;
+  mem_free(t->path);
+  t->path = NULL;
+  return open_file(t, error);
+}
+
+/* Brings the accounts in line with what the dictionaries occupy. */
+static void account_coding(sink_state *t) {
+  size_t bytes = sink_coding_bytes(t->coding);
+  t->bytes += bytes - t->coding_bytes;
+  sink_account(t->sink, (int64_t)bytes - (int64_t)t->coding_bytes);
+  t->coding_bytes = bytes;
+}
+
+/* Codes a batch and sees to it that the file has the entries that the codes refer to. */
+static hf_status code_batch(sink_state *t, const batch_builder *b, hf_error *error) {
+  bool is_full = true;
+  if (!t->has_head && !t->has_judged) {
+    HF_TRY(sink_coding_judge(t->coding, b, error));
+    t->has_judged = true;
+  }
+  if (!t->has_head) {
+    sink_coding_begin_file(t->coding);
+  }
+  while (is_full) {
+    HF_TRY(sink_coding_encode(t->coding, b, &is_full, error));
+    if (is_full && t->has_head) {
+      HF_TRY(change_file(t, error));
+    }
+    if (is_full) {
+      sink_coding_begin_file(t->coding);
+    }
+  }
+  if (!t->has_head) {
+    HF_TRY(write_head(t, error));
+  }
+  if (sink_coding_has_news(t->coding)) {
+    ipc_target to = {.fd = t->fd, .path = t->path};
+    close_block(t);
+    HF_TRY(sink_coding_write(t->coding, &to, &t->offset, error));
+  }
+  account_coding(t);
   return HF_OK;
 }
 
 /* Writes a builder's rows into the block of its partition. */
 static hf_status write_batch(sink_state *t, uint32_t partition, hf_error *error) {
   batch_builder *b = t->builders[partition];
+  if (t->coding != NULL) {
+    HF_TRY(code_batch(t, b, error));
+  }
   if (t->has_block && (open_block(t)->partition != partition ||
                        open_block(t)->bytes + batch_builder_data_bytes(b) > t->sink->options.block_bytes)) {
     close_block(t);
@@ -99,6 +230,10 @@ static hf_status write_batch(sink_state *t, uint32_t partition, hf_error *error)
     HF_TRY(start_block(t, partition, error));
   }
   ipc_target to = {.fd = t->fd, .path = t->path, .observe = observe, .context = t->parts};
+  if (t->coding != NULL) {
+    to.codes = sink_coding_codes(t->coding);
+    sink_coding_widen(t->coding, b);
+  }
   uint64_t written = 0;
   HF_TRY(ipc_write_batch_to(b, &to, &written, error));
   open_block(t)->bytes += written;
@@ -307,24 +442,6 @@ hf_status sink_state_append(sink_state *t, const struct ArrowArray *rows, const 
 
 /* ----------------------------------------------------------- opening, closing */
 
-static hf_status open_file(sink_state *t, hf_error *error) {
-  t->file.number = atomic_fetch_add(&t->sink->n_opened, 1);
-  buf path = {0};
-  buf_printf(&path, "%s/t%u.arrow", t->sink->options.dir, t->file.number);
-  t->path = buf_take(&path);
-  if (t->path == NULL) {
-    return no_memory(error);
-  }
-  t->fd = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (t->fd < 0) {
-    return error_set_errno(error, errno, HF_E_IO, "cannot create %s", t->path);
-  }
-  const buf *head = &t->sink->arrow_schema; /* does not change any more */
-  HF_TRY(file_write_all(t->fd, head->data, head->length, t->path, error));
-  t->offset = head->length;
-  return HF_OK;
-}
-
 static hf_status state_init(sink_state *t, const struct ArrowSchema *incoming, batch_source source,
                             hf_error *error) {
   uint32_t partitions = t->sink->options.partitions;
@@ -338,6 +455,9 @@ static hf_status state_init(sink_state *t, const struct ArrowSchema *incoming, b
   HF_TRY(batch_builder_new_for(incoming, source, &t->model, error));
   account(t, 0, t->model);
   HF_TRY(sink_schema(t->sink, incoming, error));
+  if (t->sink->options.held) {
+    HF_TRY(sink_coding_new(t->sink, &t->coding, error));
+  }
   return open_file(t, error);
 }
 
@@ -356,25 +476,6 @@ hf_status sink_state_open(block_sink *s, const struct ArrowSchema *incoming, bat
     return status;
   }
   *out = t;
-  return HF_OK;
-}
-
-static hf_status finish_file(sink_state *t, hf_error *error) {
-  buf end = {0};
-  ipc_write_end(&end);
-  hf_status status =
-      end.failed ? no_memory(error) : file_write_all(t->fd, end.data, end.length, t->path, error);
-  t->file.bytes = t->offset + end.length;
-  buf_reset(&end);
-  HF_TRY(status);
-  if (t->sink->options.durable && fsync(t->fd) != 0) {
-    return error_set_errno(error, errno, HF_E_IO, "cannot sync %s", t->path);
-  }
-  int fd = t->fd;
-  t->fd = -1;
-  if (close(fd) != 0) {
-    return error_set_errno(error, errno, HF_E_IO, "cannot close %s", t->path);
-  }
   return HF_OK;
 }
 
@@ -402,9 +503,9 @@ void sink_state_discard(sink_state *t) {
   batch_builder_free(t->model);
   sink_account(t->sink, -(int64_t)t->bytes);
   atomic_fetch_sub(&t->sink->n_open, 1);
+  sink_coding_free(t->coding);
   mem_free(t->parts);
-  mem_free(t->file.blocks);
-  mem_free(t->file.parts);
+  written_file_reset(&t->file);
   mem_free(t->builders);
   mem_free(t->starts);
   mem_free(t->numbers);

@@ -20,11 +20,12 @@
 
 typedef struct block_stream {
   block_set set;
-  ipc_decoder *decoder;
-  const char **names; /* of the columns */
-  size_t block;       /* the next to be opened */
-  ipc_cursor cursor;  /* batches of the one before that are left */
-  hf_error error;     /* of the last call that failed */
+  ipc_decoder *decoder;      /* of batches with codes where code_bytes says */
+  const uint8_t *code_bytes; /* of the file being read; see set_block_code_bytes */
+  const char **names;        /* of the columns */
+  size_t block;              /* the next to be opened */
+  ipc_cursor cursor;         /* batches of the one before that are left */
+  hf_error error;            /* of the last call that failed */
   void (*on_release)(void *context);
   void *context;
 } block_stream;
@@ -79,6 +80,32 @@ static bool open_block(block_stream *s) {
   return true;
 }
 
+/* Gets ready for the batches of a block's file, unless those before were of the same. */
+static hf_status open_coding(block_stream *s, const set_block *b, hf_error *error) {
+  const uint8_t *code_bytes = set_block_code_bytes(b);
+  if (s->decoder != NULL && s->code_bytes == code_bytes) {
+    return HF_OK;
+  }
+  ipc_decoder_free(s->decoder);
+  s->decoder = NULL;
+  s->code_bytes = code_bytes;
+  return ipc_decoder_new_coded(&s->set.arrow_schema, code_bytes, NULL, 0, &s->decoder, error);
+}
+
+/* A client's reader gets values, not codes. */
+static hf_status unfold(block_stream *s, const set_block *b, struct ArrowArray *batch, hf_error *error) {
+  for (size_t i = 0; s->code_bytes != NULL && i < s->set.columns.n_columns; i++) {
+    source_dictionary *d = NULL;
+    if (s->code_bytes[i] == 0) {
+      continue;
+    }
+    HF_TRY(block_attempt_dictionary(b->attempt, b->file_number, i, &d, error));
+    batch->children[i]->dictionary = &d->values;
+    HF_TRY(dictionary_unfold(s->set.arrow_schema.children[i], batch->children[i], d->code_bytes, error));
+  }
+  return HF_OK;
+}
+
 static hf_status next_batch(block_stream *s, struct ArrowArray *out, hf_error *error) {
   if (!open_block(s)) {
     memset(out, 0, sizeof *out); /* the end */
@@ -87,10 +114,16 @@ static hf_status next_batch(block_stream *s, struct ArrowArray *out, hf_error *e
   const set_block *b = &s->set.blocks[s->block - 1];
   struct ArrowArray batch;
   ipc_read_options options = {.on_release = mapping_release, .context = b->file};
+  HF_TRY(block_set_blame(b, open_coding(s, b, error), error));
   mapping_retain(b->file);
   hf_status status = ipc_read_batch(s->decoder, &s->cursor, &options, &batch, error);
   if (status != HF_OK) {
     mapping_release(b->file);
+    return block_set_blame(b, status, error);
+  }
+  status = unfold(s, b, &batch, error);
+  if (status != HF_OK) {
+    batch.release(&batch);
     return block_set_blame(b, status, error);
   }
   return arrow_client_array(&s->set.arrow_schema, &batch, out, error);
@@ -149,9 +182,6 @@ hf_status block_stream_open(const block_location *locations, size_t n_locations,
   hf_status status = block_set_open(locations, n_locations, NULL, &s->set, error);
   if (status == HF_OK) {
     status = names_init(s, error);
-  }
-  if (status == HF_OK) {
-    status = ipc_decoder_new(&s->set.arrow_schema, NULL, 0, &s->decoder, error);
   }
   if (status != HF_OK) {
     stream_free(s);

@@ -76,7 +76,8 @@ static hf_status output_open(task *t) {
                                 .budget_bytes = out->budget_bytes,
                                 .batch_bytes = out->batch_bytes,
                                 .block_bytes = out->block_bytes,
-                                .durable = out->durable};
+                                .durable = out->durable,
+                                .held = out->held};
   return block_sink_new(&options, &t->sink, &t->error);
 }
 

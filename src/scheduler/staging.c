@@ -271,7 +271,8 @@ static hf_status stage_of_lowered(scheduler *s, const planning *p, planned_stage
   }
   HF_TRY(lowered_inputs(s, p, inputs, planned, error));
   plan.inputs = inputs;
-  plan.output = (stage_output){.partitions = 1, .ordered = p->ordered, .columns = p->columns};
+  plan.output =
+      (stage_output){.partitions = 1, .ordered = p->ordered, .held = p->is_fill, .columns = p->columns};
   out->n_tasks = 1;
   out->n_inputs = query->n_inputs;
   out->inputs = planned;
@@ -298,6 +299,7 @@ static hf_status stage_of_cut(scheduler *s, const planning *p, size_t number, pl
   plan.inputs = inputs;
   plan.output = (stage_output){.partitions = from->partitions == 0 ? 1 : from->partitions,
                                .ordered = out->ordered,
+                               .held = is_last && p->is_fill,
                                .columns = is_last ? p->columns : from->columns};
   return pack(s, p, &plan, out, error);
 }

@@ -30,6 +30,7 @@ typedef struct stage_input {
 typedef struct stage_output {
   uint32_t partitions;
   bool ordered, durable;
+  bool held; /* will be read again and again: dictionaries and ranges are kept */
   schema columns;
   uint64_t budget_bytes, batch_bytes, block_bytes;
 } stage_output;

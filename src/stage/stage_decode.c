@@ -198,6 +198,7 @@ static hf_status decode_output(decoder *d, const Holdfast__V1__StageOutput *from
   to->partitions = from->partitions;
   to->ordered = from->ordered != 0;
   to->durable = from->durable != 0;
+  to->held = from->held != 0;
   to->budget_bytes = from->budget_bytes;
   to->batch_bytes = from->batch_bytes;
   to->block_bytes = from->block_bytes;

@@ -136,6 +136,8 @@ static hf_status encode_output(encoder *e, const stage_output *from, Holdfast__V
   to->block_bytes = from->block_bytes;
   to->has_durable = 1;
   to->durable = from->durable;
+  to->has_held = 1;
+  to->held = from->held;
   plan->output = to;
   return encode_schema(e, &from->columns, &to->columns);
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys of values: 16 bytes that stand in the order of the values of a type, as DuckDB
+ * compares them. Numbers have keys of their own; texts share one when their first 16
+ * bytes are the same, so of a text only "not less" and "not more" are known.
+ * Thread: any.
+ */
+#ifndef HF_EXCHANGE_RANGE_H
+#define HF_EXCHANGE_RANGE_H
+
+#include "arrow/type.h"
+
+typedef struct range_key {
+  uint64_t high, low;
+} range_key;
+
+/* How values of a type become keys. */
+typedef enum range_kind {
+  RANGE_NONE, /* their order is not kept: nested, ENUM, INTERVAL … */
+  RANGE_INT32,
+  RANGE_INT64,
+  RANGE_UINT32,
+  RANGE_UINT64,
+  RANGE_FLOAT,
+  RANGE_DOUBLE,
+  RANGE_BYTES
+} range_kind;
+
+range_kind range_kind_of(const data_type *type);
+
+static inline int range_key_compare(range_key a, range_key b) {
+  if (a.high != b.high) {
+    return a.high < b.high ? -1 : 1;
+  }
+  return a.low < b.low ? -1 : a.low > b.low;
+}
+
+/* Keys. Floats: NaN is the largest, −0 equals 0, as in DuckDB. */
+range_key range_key_signed(int64_t value);
+range_key range_key_unsigned(uint64_t value);
+range_key range_key_double(double value);
+range_key range_key_bytes(const void *bytes, size_t length);
+/* The key of the i-th value of a buffer of values that are not bytes. */
+range_key range_key_at(range_kind kind, const void *values, size_t i);
+
+#endif
