@@ -160,7 +160,7 @@ static void error_translate(const lowered *l, const planner_text *text, arena *a
 static const lower_input *lone_input(const lowered *l) {
   bool is_lone =
       l->n_pieces == 2 && l->pieces[0].text != NULL && l->pieces[0].origin < 0 && l->pieces[1].text == NULL;
-  return is_lone ? &l->inputs[l->pieces[1].input] : NULL;
+  return is_lone && l->columns == NULL ? &l->inputs[l->pieces[1].input] : NULL;
 }
 
 /* A built relation has the names that it was checked with; other types than then mean that its files have changed. */
