@@ -159,16 +159,17 @@ static hf_status prepare_begin(registry_entry *entry, job_id job, job_id waiter,
 begin_result registry_begin_or_wait(registry *r, const uuid *key, const uuid *session, job_id job,
                                     job_id waiter, hf_error *error) {
   const declaration *row = declarations_find(r->declared, key);
+  registry_entry *entry = registry_find(r, key);
+  if ((row != NULL && !uuid_equal(&row->session, session)) ||
+      (entry != NULL && !uuid_equal(&entry->session, session))) {
+    error_set(error, HF_E_HELD_FOREIGN, "a held result belongs to another session: %s", key->text);
+    return BEGIN_FAILED;
+  }
   if (row != NULL && row->released) {
     return BEGIN_RELEASED;
   }
-  registry_entry *entry = registry_find(r, key);
   if (entry == NULL && (entry = registry_entry_add(r, key, session)) == NULL) {
     error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
-    return BEGIN_FAILED;
-  }
-  if (!uuid_equal(&entry->session, session)) {
-    error_set(error, HF_E_HELD_FOREIGN, "a held result belongs to another session: %s", key->text);
     return BEGIN_FAILED;
   }
   if (prepare_begin(entry, job, waiter, error) != HF_OK) {
