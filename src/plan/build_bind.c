@@ -264,7 +264,7 @@ static hf_status describe(binding *b, schema *out) {
     buf_reset(&b->sql);
     return build_out_of_memory(b->m);
   }
-  engine_scan scans[2] = {{"0", &b->shown[0], 0, false}, {"1", &b->shown[1], 0, false}};
+  engine_scan scans[2] = {{.id = "0", .columns = &b->shown[0]}, {.id = "1", .columns = &b->shown[1]}};
   engine_set_scans(b->m->planner, scans, 2);
   hf_status status = engine_describe(b->m->planner, buf_cstr(&b->sql), b->m->scratch, out, b->m->error);
   engine_set_scans(b->m->planner, NULL, 0);

@@ -10,6 +10,9 @@
 #include "base/nearest.h"
 
 #include <string.h>
+#include <strings.h>
+
+enum { MOST_NAMED = 500 }; /* columns of which each is compared with each: about 1 ms */
 
 void lower_scan_sql(const schema *columns, const char *call, bool cast_enums, buf *out) {
   buf_text(out, columns->n_columns == 0 ? "(SELECT *" : "(SELECT ");
@@ -44,6 +47,27 @@ typedef struct planner_text {
   size_t *starts; /* of the pieces in sql, and its end */
 } planner_text;
 
+/*
+ * Tells whether a scan can have the columns by their own names. Then it needs no projection to rename them, which would
+ * hide from DuckDB that two scans of one source are the same (docs/plans.md).
+ */
+static bool names_differ(const schema *columns) {
+  if (columns->n_columns == 0 || columns->n_columns > MOST_NAMED) {
+    return false;
+  }
+  for (size_t i = 0; i < columns->n_columns; i++) {
+    const char *name = columns->columns[i].name;
+    bool is_new = name[0] != '\0';
+    for (size_t k = 0; is_new && k < i; k++) {
+      is_new = strcasecmp(name, columns->columns[k].name) != 0;
+    }
+    if (!is_new) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static hf_status make_scans(const lowered *l, arena *a, planner_text *out, hf_error *error) {
   out->scans = arena_array(a, l->n_inputs + 1, sizeof *out->scans);
   if (out->scans == NULL) {
@@ -51,7 +75,11 @@ static hf_status make_scans(const lowered *l, arena *a, planner_text *out, hf_er
   }
   for (size_t i = 0; i < l->n_inputs; i++) {
     const lower_input *input = &l->inputs[i];
-    out->scans[i] = (engine_scan){arena_printf(a, "%zu", i), &input->columns, input->rows, input->rows_exact};
+    out->scans[i] = (engine_scan){.id = arena_printf(a, "%zu", i),
+                                  .columns = &input->columns,
+                                  .rows = input->rows,
+                                  .rows_exact = input->rows_exact,
+                                  .by_name = names_differ(&input->columns)};
     if (out->scans[i].id == NULL) {
       return out_of_memory(error);
     }
@@ -62,7 +90,11 @@ static hf_status make_scans(const lowered *l, arena *a, planner_text *out, hf_er
 static void append_scan(const lowered *l, uint32_t input, buf *text) {
   buf call = {0};
   buf_printf(&call, "hf_scan('%u')", input);
-  lower_scan_sql(&l->inputs[input].columns, buf_cstr(&call), false, text);
+  if (names_differ(&l->inputs[input].columns)) {
+    buf_append(text, call.data, call.length);
+  } else {
+    lower_scan_sql(&l->inputs[input].columns, buf_cstr(&call), false, text);
+  }
   text->failed = text->failed || call.failed;
   buf_reset(&call);
 }

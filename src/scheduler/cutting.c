@@ -132,8 +132,9 @@ static hf_status check_stage(engine *planner_engine, planning *p, size_t number,
   buf sql = {0};
   cutting_stage_sql(p, stage, &sql);
   for (size_t i = 0; scans != NULL && i < stage->n_inputs; i++) {
-    scans[i] =
-        (engine_scan){arena_printf(p->memory, "%zu", i), columns_of_input(p, &stage->inputs[i]), 1000, false};
+    scans[i] = (engine_scan){.id = arena_printf(p->memory, "%zu", i),
+                             .columns = columns_of_input(p, &stage->inputs[i]),
+                             .rows = 1000};
     sql.failed = sql.failed || scans[i].id == NULL;
   }
   schema found = {0};
