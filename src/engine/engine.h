@@ -121,10 +121,20 @@ typedef struct sink_ops {
 } sink_ops;
 
 /*
+ * The dictionary of a column that comes as codes: an array of codes has as `dictionary` the `values` of one of these, and as
+ * buffers its validity and codes of code_bytes, each below values.length; the last of the values is a NULL. It stays,
+ * unchanged and where it is, until the scan is closed. Only columns that are not nested.
+ */
+typedef struct source_dictionary {
+  struct ArrowArray values; /* of the column's own type */
+  unsigned code_bytes;      /* 1 or 2 */
+} source_dictionary;
+
+/*
  * Where hf_blocks('<id>') gets rows. `open` once per scan (an input may be scanned several times in a query),
  * `thread_open` once per reader; `next` gives arrays of the block face with the projected columns (see arrow/ipc.h), of
  * at most 2048 rows each, length 0 at the end. The offset of the array, and of its STRUCT and UNION columns down to
- * lists, is 0; other columns may have one. Null counts are true. A reader is used by one thread at a time, which need
+ * lists, is 0; other columns may have one. Null counts are true. A column may come as codes: see source_dictionary. A reader is used by one thread at a time, which need
  * not always be the same.
  */
 typedef struct source_ops {
