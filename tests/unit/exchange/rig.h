@@ -89,6 +89,25 @@ static inline void rig_write(rig *r, size_t n_arrays, int64_t rows, buf *expecte
   block_sink_free(sink);
 }
 
+/* The rows of a window as text, whether a column comes as values or as codes. */
+static inline void rig_window_text(const struct ArrowSchema *picked, const struct ArrowArray *window,
+                                   buf *text) {
+  struct ArrowSchema seen = *picked;
+  struct ArrowSchema fields[64];
+  struct ArrowSchema *children[64];
+  for (int64_t i = 0; i < picked->n_children; i++) {
+    fields[i] = *picked->children[i];
+    children[i] = &fields[i];
+    if (window->children[i]->dictionary != NULL) {
+      const source_dictionary *d = (const void *)window->children[i]->dictionary;
+      fields[i].format = d->code_bytes == 1 ? "C" : "S";
+      fields[i].dictionary = picked->children[i];
+    }
+  }
+  seen.children = children;
+  made_rows_text(&seen, window, text);
+}
+
 /* Reads what `options` says, through one thread, into text. Returns the first failure. */
 static inline hf_status rig_read(const block_input_options *options, const size_t *columns, size_t n_columns,
                                  buf *text, hf_error *error) {
@@ -118,7 +137,7 @@ static inline hf_status rig_read(const block_input_options *options, const size_
     }
     assert_true(window.length <= 2048);
     rows += (uint64_t)window.length;
-    made_rows_text(&picked, &window, text);
+    rig_window_text(&picked, &window, text);
     window.release(&window);
   }
   if (status == HF_OK) {

@@ -25,11 +25,31 @@ static const data_type mood = {.kind = TYPE_ENUM, .n_names = 3, .names = moods};
 static const column columns[] = {{"a", &integer}, {"a", &rows}, {"", &mood}};
 static const uint64_t file_bytes[] = {1000, 0, 5000};
 static const uint64_t parts[] = {1, UINT64_MAX, 0, 7, 2, 3, 4, 5, 6, 7, 8, 9};
+static const block_range ranges[9] = {
+    {.nulls = 3, .is_known = true, .least = {1, 2}, .most = {UINT64_MAX, 4}}, [8] = {.nulls = 5}};
 static const block blocks[] = {
-    {.file = 0, .partition = 1, .offset = 64, .bytes = 900, .rows = 10, .parts = parts},
-    {.file = 2, .partition = 0, .offset = 0, .bytes = 4000, .rows = 0, .parts = parts + 4},
-    {.file = 2, .partition = 2, .offset = 4000, .bytes = 1000, .rows = 5, .parts = parts + 8},
+    {.file = 0, .partition = 1, .offset = 64, .bytes = 900, .rows = 10, .parts = parts, .ranges = ranges},
+    {.file = 2,
+     .partition = 0,
+     .offset = 0,
+     .bytes = 4000,
+     .rows = 0,
+     .parts = parts + 4,
+     .ranges = ranges + 3},
+    {.file = 2,
+     .partition = 2,
+     .offset = 4000,
+     .bytes = 1000,
+     .rows = 5,
+     .parts = parts + 8,
+     .ranges = ranges + 6},
 };
+static const block_piece pieces[] = {{64, 100, 7, 11}, {900, 100, 248, UINT64_MAX}};
+static const block_dictionary dictionaries[] = {
+    {.file = 0, .column = 2, .code_bytes = 1, .n_pieces = 2, .pieces = pieces},
+    {.file = 2, .column = 0, .code_bytes = 2},
+};
+static const uint32_t hash_columns[] = {2, 0};
 static const block_index sample = {.columns = {3, columns},
                                    .arrow_schema = "schema",
                                    .arrow_schema_bytes = 6,
@@ -39,6 +59,12 @@ static const block_index sample = {.columns = {3, columns},
                                    .rows = 15,
                                    .bytes = 5900,
                                    .file_bytes = file_bytes,
+                                   .n_dictionaries = 2,
+                                   .dictionaries = dictionaries,
+                                   .hash_version = 3,
+                                   .n_hash_columns = 2,
+                                   .hash_columns = hash_columns,
+                                   .has_ranges = true,
                                    .n_blocks = 3,
                                    .blocks = blocks};
 
@@ -67,10 +93,54 @@ static void index_comes_back_as_it_was(void **state) {
     assert_int_equal(back.blocks[i].bytes, blocks[i].bytes);
     assert_int_equal(back.blocks[i].rows, blocks[i].rows);
     assert_memory_equal(back.blocks[i].parts, blocks[i].parts, 4 * sizeof *parts);
+    assert_int_equal(back.blocks[i].ranges[0].nulls, blocks[i].ranges[0].nulls);
+    assert_int_equal(back.blocks[i].ranges[0].is_known, blocks[i].ranges[0].is_known);
+    assert_memory_equal(&back.blocks[i].ranges[0].least, &blocks[i].ranges[0].least, sizeof(range_key));
+    assert_memory_equal(&back.blocks[i].ranges[0].most, &blocks[i].ranges[0].most, sizeof(range_key));
     assert_int_equal(back.blocks[i].checksum, XXH3_64bits(blocks[i].parts, 4 * sizeof *parts));
   }
+  assert_int_equal(back.blocks[2].ranges[2].nulls, 5);
+  assert_int_equal(back.hash_version, 3);
+  assert_int_equal(back.n_hash_columns, 2);
+  assert_memory_equal(back.hash_columns, hash_columns, sizeof hash_columns);
+  assert_int_equal(back.n_dictionaries, 2);
+  assert_int_equal(back.dictionaries[0].column, 2);
+  assert_int_equal(back.dictionaries[0].n_pieces, 2);
+  assert_memory_equal(back.dictionaries[0].pieces, pieces, sizeof pieces);
+  assert_int_equal(back.dictionaries[1].file, 2);
+  assert_int_equal(back.dictionaries[1].code_bytes, 2);
   arena_free(a);
   buf_reset(&bytes);
+}
+
+/* Dictionaries that no sink writes: out of order, of no column, outside the file, with more entries than codes. */
+static void index_with_impossible_dictionaries_is_corrupt(void **state) {
+  (void)state;
+  static const block_piece outside[] = {{950, 100, 1, 0}};
+  static const block_piece too_many[] = {{0, 10, 200, 0}, {10, 10, 56, 0}};
+  static const block_dictionary bad[][2] = {
+      {{.file = 2, .column = 0, .code_bytes = 1}, {.file = 0, .column = 2, .code_bytes = 1}},
+      {{.file = 0, .column = 2, .code_bytes = 1}, {.file = 0, .column = 2, .code_bytes = 1}},
+      {{.file = 0, .column = 0, .code_bytes = 1}, {.file = 0, .column = 3, .code_bytes = 1}},
+      {{.file = 0, .column = 0, .code_bytes = 1}, {.file = 3, .column = 0, .code_bytes = 1}},
+      {{.file = 0, .column = 0, .code_bytes = 0}, {.file = 2, .column = 0, .code_bytes = 1}},
+      {{.file = 0, .column = 0, .code_bytes = 3}, {.file = 2, .column = 0, .code_bytes = 1}},
+      {{.file = 0, .column = 0, .code_bytes = 1, .n_pieces = 1, .pieces = outside},
+       {.file = 2, .code_bytes = 1}},
+      {{.file = 0, .column = 0, .code_bytes = 1, .n_pieces = 2, .pieces = too_many},
+       {.file = 2, .code_bytes = 1}},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    buf bytes = {0};
+    block_index index = sample;
+    block_index back;
+    arena *a = arena_new();
+    index.dictionaries = bad[i];
+    assert_int_equal(block_index_encode(&index, &bytes, NULL), HF_OK);
+    assert_int_equal(block_index_decode(bytes.data, bytes.length, a, &back, NULL), HF_E_BLOCK_CORRUPT);
+    arena_free(a);
+    buf_reset(&bytes);
+  }
 }
 
 static void expect_corrupt(const void *bytes, size_t length) {
@@ -218,6 +288,7 @@ static void index_that_is_not_there_is_missing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(index_comes_back_as_it_was),
+      cmocka_unit_test(index_with_impossible_dictionaries_is_corrupt),
       cmocka_unit_test(index_cut_or_altered_is_corrupt),
       cmocka_unit_test(index_hostile_is_decoded_or_corrupt),
       cmocka_unit_test(index_that_contradicts_itself_is_corrupt),
