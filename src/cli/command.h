@@ -33,6 +33,7 @@ typedef struct command {
   int (*run)(int argc, char **argv);
 } command;
 
+extern const command command_cache;
 extern const command command_sql;
 extern const command command_verify;
 

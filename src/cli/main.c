@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const command *const commands[] = {&command_sql, &command_verify};
+static const command *const commands[] = {&command_sql, &command_cache, &command_verify};
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

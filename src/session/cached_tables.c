@@ -199,6 +199,53 @@ hf_status clear_cache(session *s, hf_error *error) {
                      : HF_OK;
 }
 
+/* ------------------------------------------------------ one hold, by name or id */
+
+/* Of a cache id: is it declared and not let go? */
+typedef struct hold_search {
+  uuid id;
+  bool is_there;
+} hold_search;
+
+static void match_hold(void *context, const hold_row *row) {
+  hold_search *search = context;
+  bool is_live = row->storage.state != HF_HOLD_RELEASED;
+  search->is_there = search->is_there || (is_live && strcmp(row->storage.cache_id, search->id.text) == 0);
+}
+
+/* The name that is bound to the hold; NULL: none. Borrowed from the list. */
+static const char *name_of_hold(const name_list *list, const uuid *id) {
+  for (size_t i = 0; i < name_list_count(list); i++) {
+    relation_view view = relation_look(name_list_at(list, i)->bound);
+    if (view.kind == RELATION_CACHE && uuid_equal(&view.cache_id, id)) {
+      return name_list_at(list, i)->name;
+    }
+  }
+  return NULL;
+}
+
+static hf_status drop_hold(session *s, const char *name_or_id, hf_error *error) {
+  hold_search search = {0};
+  if (!uuid_parse(name_or_id, &search.id)) {
+    return uncache_table(s, name_or_id, false, error);
+  }
+  scheduler_list_holds(runtime_scheduler(s->runtime), &s->id, match_hold, &search);
+  if (!search.is_there) {
+    return error_set(error, HF_E_TABLE_NOT_FOUND, "no held result has this id: %s", search.id.text);
+  }
+  name_list *list = names_snapshot(&s->names);
+  const char *name = name_of_hold(list, &search.id);
+  hf_status status = name == NULL ? HF_OK : uncache_table(s, name, true, error);
+  name_list_release(list);
+  scheduler_unpersist(runtime_scheduler(s->runtime), &search.id, HOLD_WAIT_FILES);
+  return status;
+}
+
+hf_status session_drop_hold(session *s, const char *name_or_id, hf_error *error) {
+  HF_TRY(session_enter(s, error));
+  return session_leave(s, drop_hold(s, name_or_id, error));
+}
+
 /* ------------------------------------------------------------------ REFRESH */
 
 static hf_status refresh_relation(session *s, const relation *r, hf_error *error) {

@@ -109,6 +109,9 @@ hf_status session_storage(session *s, const relation *r, hf_storage *out, hf_err
  * call, in which the session must not be called. */
 hf_status session_each_hold(session *s, void (*each)(void *context, const hold_row *row), void *context,
                             hf_error *error);
+/* Lets a hold go that is named by its table's name or its cache id; the name becomes what it is without. Errors:
+ * TABLE_NOT_FOUND. */
+hf_status session_drop_hold(session *s, const char *name_or_id, hf_error *error);
 /*
  * To be called after files at or below the path (a file or a directory, there or gone) were written or deleted by
  * Holdfast, also when that failed half way: held results of any session of the engine that were computed from files
