@@ -30,9 +30,13 @@ struct arena {
 };
 
 arena *arena_new(void) {
+  return arena_new_sized(FIRST_CHUNK_BYTES);
+}
+
+arena *arena_new_sized(size_t first_bytes) {
   arena *a = mem_zalloc(1, sizeof *a);
   if (a != NULL) {
-    a->next_bytes = FIRST_CHUNK_BYTES;
+    a->next_bytes = first_bytes;
   }
   return a;
 }

@@ -15,6 +15,8 @@ typedef struct arena arena;
 
 /* Returns a new arena, or NULL. */
 arena *arena_new(void);
+/* The same with a first piece of this size, where many small arenas live long. */
+arena *arena_new_sized(size_t first_bytes);
 /* Runs the callbacks, last registered first, and releases all memory. Accepts NULL. */
 void arena_free(arena *a);
 /* Returns zeroed memory aligned for any type, or NULL. */

@@ -62,7 +62,7 @@ static declared_row *row_find(const declarations *d, const uuid *key) {
 
 static hf_status row_copy(const declaration *from, declared_row **out, hf_error *error) {
   declared_row *row = mem_zalloc(1, sizeof *row);
-  if (row == NULL || (row->memory = arena_new()) == NULL) {
+  if (row == NULL || (row->memory = arena_new_sized(ENTRY_ARENA_BYTES)) == NULL) {
     row_free(row);
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a declaration");
   }

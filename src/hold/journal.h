@@ -7,9 +7,12 @@
  *   released    put it again with `released`, or remove it
  *   fill ends   registry_record, put; when it is written registry_complete; on STALE or REFUSED remove
  *   dropped     remove with the job that made it (never what a later job has put)
- *   start       load: declarations_add, registry_restore; entries are Unavailable until
- *               registry_inventory of their executors, or the grace is over
+ *   start       load: declarations_add, registry_restore; drop the entries whose declaration is
+ *               released or gone (the removal was not written yet); the rest are Unavailable
+ *               until registry_inventory of their executors, or the grace is over; job ids go on
+ *               above the highest that was loaded
  *
+ * models/registry.pml with JOURNAL proves this order, with a crash at any moment.
  * Memory (embedded) is no journal at all: NULL. SQLite is another file's.
  * Thread: put, remove and load are called by the scheduler's; `written` by the journal's.
  */

@@ -139,7 +139,7 @@ materialisation *materialisation_new(const registry_entry *entry, job_id job, ui
   m->session = entry->session;
   m->job = job;
   m->generation = generation;
-  m->memory = arena_new();
+  m->memory = arena_new_sized(ENTRY_ARENA_BYTES);
   if (m->memory == NULL || entry_output_copy(output, m->memory, &m->output, NULL) != HF_OK ||
       !make_pins(m, entry)) {
     materialisation_free(NULL, m); /* its pins are in no table yet */

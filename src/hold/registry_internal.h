@@ -15,6 +15,8 @@
 #define uthash_free(block, bytes) mem_free(block)
 #define HASH_NONFATAL_OOM 1 /* a failed add leaves hh.tbl NULL */
 #include <uthash.h>
+#undef HASH_BKT_CAPACITY_THRESH
+#define HASH_BKT_CAPACITY_THRESH 3U /* short chains: a step in one is a miss of the cache */
 #include <utlist.h>
 
 /* X(state, name, what is true in it) */
@@ -81,7 +83,10 @@ typedef struct pin {
   stage_id stage;
 } pin;
 
-enum { PIN_BUCKETS_FIRST = 64 };
+enum {
+  PIN_BUCKETS_FIRST = 64,
+  ENTRY_ARENA_BYTES = 448 /* of one of some 10,000 entries or declarations */
+};
 
 /* Pins by (job, stage). Adding never fails: without memory for more buckets the chains grow longer. */
 typedef struct pin_table {

@@ -99,10 +99,60 @@ static void declarations_each_goes_by_session_in_order(void **state) {
   declarations_free(d);
 }
 
+static declaration content_row(const char *key, const char *session, const char *canonical) {
+  declaration row = row_of(key, session);
+  row.by_content = true;
+  row.canonical = (const uint8_t *)canonical;
+  row.canonical_bytes = strlen(canonical);
+  return row;
+}
+
+static const char *key_found(const declarations *d, const char *session, const char *fingerprint,
+                             const char *canonical) {
+  uuid id = id_of(session);
+  const declaration *row = declarations_find_by_fingerprint(d, &id, fingerprint, (const uint8_t *)canonical,
+                                                            canonical == NULL ? 0 : strlen(canonical));
+  return row == NULL ? "none" : row->key.text;
+}
+
+static void declarations_find_by_fingerprint_is_confirmed_by_the_plan(void **state) {
+  (void)state;
+  declarations *d = declarations_new();
+  declaration by_id = row_of("id", "s"), by_content = content_row("content", "s", "plan");
+  assert_int_equal(declarations_add(d, &by_id, NULL), HF_OK);
+  assert_string_equal(key_found(d, "s", "00ff", NULL), "none"); /* declared by a node */
+  assert_int_equal(declarations_add(d, &by_content, NULL), HF_OK);
+  assert_string_equal(key_found(d, "s", "00ff", "plan"), "content");
+  assert_string_equal(key_found(d, "s", "00ff", NULL), "content");
+  assert_string_equal(key_found(d, "s", "00ff", "another plan"), "none");
+  assert_string_equal(key_found(d, "t", "00ff", "plan"), "none");
+  assert_string_equal(key_found(d, "s", "00fe", "plan"), "none");
+  declarations_free(d);
+}
+
+static void declarations_release_by_content_lets_it_be_declared_anew(void **state) {
+  (void)state;
+  declarations *d = declarations_new();
+  declaration first = content_row("first", "s", "plan"), second = content_row("second", "s", "plan");
+  uuid key = id_of("first"), next = id_of("second");
+  assert_int_equal(declarations_add(d, &first, NULL), HF_OK);
+  assert_true(declarations_release(d, &key));
+  assert_string_equal(key_found(d, "s", "00ff", "plan"), "none");
+  assert_true(declarations_find(d, &key)->released); /* who named it still learns that */
+  assert_int_equal(declarations_add(d, &second, NULL), HF_OK);
+  assert_string_equal(key_found(d, "s", "00ff", "plan"), "second");
+  assert_true(declarations_remove(d, &key));
+  assert_true(declarations_remove(d, &next));
+  assert_false(declarations_remove(d, &next));
+  assert_string_equal(key_found(d, "s", "00ff", "plan"), "none");
+  declarations_free(d);
+}
+
 static void declarations_add_without_memory_leaves_no_row(void **state) {
   (void)state;
   declaration row = row_of("k", "s");
   row.name = "trips";
+  row.by_content = true;
   bool succeeded = false;
   for (uint64_t n = 1; !succeeded && n < 50; n++) {
     declarations *d = declarations_new();
@@ -122,6 +172,8 @@ int main(void) {
       cmocka_unit_test(declarations_add_of_a_known_key_is_refused),
       cmocka_unit_test(declarations_release_sticks),
       cmocka_unit_test(declarations_each_goes_by_session_in_order),
+      cmocka_unit_test(declarations_find_by_fingerprint_is_confirmed_by_the_plan),
+      cmocka_unit_test(declarations_release_by_content_lets_it_be_declared_anew),
       cmocka_unit_test(declarations_add_without_memory_leaves_no_row),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
