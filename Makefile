@@ -3,7 +3,7 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-slt lint check format bench asan tsan fuzz models docs stats
+.PHONY: help setup build demo test test-chaos test-slt lint check format bench asan tsan fuzz models docs stats
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -16,6 +16,8 @@ demo: setup build ## run the demo
 	@examples/demo/run
 test: setup build ## run the tests; T=registry runs those whose name matches
 	@tools/run-tests $(BUILD) $(if $(T),-R '$(T)')
+test-chaos: setup build ## random actions by many threads: 32 × 1,000; HF_CHAOS_SEED=n picks another course
+	@HF_CHAOS_ACTIONS=$${HF_CHAOS_ACTIONS:-1000} tools/run-tests $(BUILD) -L chaos
 test-slt: setup build ## public sqllogictest files: as they are and rewritten; SLT_DIR=<folder>
 	@cmake --build $(BUILD) --target slt_run
 	@HOLDFAST_EXTENSION_DIRECTORY=$(CURDIR)/third_party/duckdb-extensions $(BUILD)/tests/slt_run $(SLT_DIR)

@@ -2,6 +2,7 @@
 # Tests, found by glob and run by CTest, each a process with a deadline of its own:
 #   tests/unit/<folder>/test_*.c  cmocka, mirrors src/<folder>   label unit
 #   tests/e2e/test_*.c            cmocka, whole queries          label e2e
+#   tests/chaos/test_*.c          cmocka, many random actions    label chaos
 #   tests/cli/*.sh, *.py          any executable script          label cli
 #   models/check                  spin, every interleaving       label models
 #   examples/*.c                  public header and library only label example
@@ -62,6 +63,12 @@ endforeach()
 file(GLOB sources CONFIGURE_DEPENDS tests/e2e/test_*.c)
 foreach(source ${sources})
   hf_c_test(${source} e2e ${test_libraries})
+endforeach()
+file(GLOB sources CONFIGURE_DEPENDS tests/chaos/test_*.c)
+foreach(source ${sources})
+  hf_c_test(${source} chaos ${test_libraries})
+  get_filename_component(name ${source} NAME_WE)
+  set_tests_properties(chaos/${name} PROPERTIES TIMEOUT 2400) # each has an alarm of its own
 endforeach()
 file(GLOB sources CONFIGURE_DEPENDS examples/*.c)
 foreach(source ${sources})

@@ -213,22 +213,16 @@ static void drop(scheduler *s, const drop_filter *filter, const char *why) {
 
 /* -------------------------------------------------------------------- written */
 
-typedef struct written_call {
-  call base;
-  const uuid *session;
-  const char *path, *why;
-} written_call;
-
 /* Fills that run may have read what was there before, or half of what is there now. */
-static void note_in_fills(scheduler *s, const written_call *c) {
+static void note_in_fills(scheduler *s, const drop_filter *filter) {
   job *j = NULL, *next = NULL;
   HASH_ITER(hh, s->jobs, j, next) {
     if (!j->is_fill || job_is_over(j->state) ||
-        (c->session != NULL && !uuid_equal(c->session, &j->session))) {
+        (filter->session != NULL && !uuid_equal(filter->session, &j->session))) {
       continue;
     }
     written_path *written = arena_alloc(j->memory, sizeof *written);
-    const char *path = arena_strdup(j->memory, c->path);
+    const char *path = arena_strdup(j->memory, filter->path);
     if (written == NULL || path == NULL) {
       j->is_outdated = true;
       continue;
@@ -238,11 +232,21 @@ static void note_in_fills(scheduler *s, const written_call *c) {
   }
 }
 
+static void drop_path(scheduler *s, const uuid *session, const char *path, const char *why) {
+  drop_filter filter = {.session = session, .path = path};
+  drop(s, &filter, why);
+  note_in_fills(s, &filter);
+}
+
+typedef struct written_call {
+  call base;
+  const uuid *session;
+  const char *path, *why;
+} written_call;
+
 static void written_handle(scheduler *s, message *m) {
   const written_call *c = (written_call *)m;
-  drop_filter filter = {.session = c->session, .path = c->path};
-  drop(s, &filter, c->why);
-  note_in_fills(s, c);
+  drop_path(s, c->session, c->path, c->why);
   call_finish((call *)m);
 }
 
@@ -294,8 +298,7 @@ static void refresh_handle(scheduler *s, message *m) {
   }
   for (const known_source *known = c->p->sources; known != NULL; known = known->next) {
     for (size_t i = 0; i < source_n_files(known->source); i++) {
-      const char *path = source_files(known->source)[i].path;
-      drop(s, &(drop_filter){.session = &c->request->session, .path = path}, "refresh");
+      drop_path(s, &c->request->session, source_files(known->source)[i].path, "refresh");
     }
   }
   call_finish(&c->base);
