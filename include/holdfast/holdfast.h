@@ -283,8 +283,8 @@ hf_status hf_df_select(hf_df *df, hf_list expressions, hf_df **out, hf_error *er
 /* Keeps the rows for which the condition is true; false and NULL are dropped. */
 hf_status hf_df_filter(hf_df *df, const char *condition, hf_df **out, hf_error *error);
 
-/* Puts the expression's value into the column of that name (letter case does not count): in place of the one that is
- * there, else behind the last. The expression sees the columns as they were. */
+/* Puts the expression's value into the column of that name: in place of the one that is there (letter case does not
+ * count; the name is as given), else behind the last. The expression sees the columns as they were. */
 hf_status hf_df_with_column(hf_df *df, const char *name, const char *expression, hf_df **out,
                             hf_error *error);
 

@@ -56,14 +56,15 @@ const char *api_file(api_case *c, const char *name, const char *contents) {
 
 /* -------------------------------------------------------------- open, close */
 
-static int open_case(void **state, const char *threads) {
+static int open_case(void **state, const char *threads, const char *slots) {
   api_case *c = calloc(1, sizeof *c);
   assert_non_null(c);
   snprintf(c->dir, sizeof c->dir, "/tmp/hf-api-XXXXXX");
   assert_non_null(mkdtemp(c->dir));
   snprintf(c->work_dir, sizeof c->work_dir, "%s/work", c->dir);
-  const hf_setting settings[] = {{"work_dir", c->work_dir}, {"threads", threads}, {"memory", "512MiB"}};
-  hf_status status = hf_session_open("local", settings, 3, &c->session, &c->error);
+  const hf_setting settings[] = {
+      {"work_dir", c->work_dir}, {"threads", threads}, {"memory", "512MiB"}, {"slots", slots}};
+  hf_status status = hf_session_open("local", settings, 4, &c->session, &c->error);
   if (status != HF_OK) {
     fail_msg("open: %s", c->error.message);
   }
@@ -72,11 +73,15 @@ static int open_case(void **state, const char *threads) {
 }
 
 int api_case_open(void **state) {
-  return open_case(state, "2");
+  return open_case(state, "2", "1");
 }
 
 int api_case_open_one_thread(void **state) {
-  return open_case(state, "1");
+  return open_case(state, "1", "1");
+}
+
+int api_case_open_two_slots(void **state) {
+  return open_case(state, "2", "2");
 }
 
 int api_case_close(void **state) {

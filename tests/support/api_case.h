@@ -21,6 +21,8 @@ typedef struct api_case {
 int api_case_open(void **state);
 /* With one thread: where rows have no order of their own, DuckDB keeps that of the file only then. */
 int api_case_open_one_thread(void **state);
+/* With two slots of one thread each. */
+int api_case_open_two_slots(void **state);
 int api_case_close(void **state);
 
 /* Makes a DataFrame; released by hf_df_free. */
