@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Opening attempts, and the keeper that holds those of held results open: a
- * second reader finds the index decoded, the pages mapped and the checksums
- * compared. What is kept is used only while size, inode and times of every file
- * are as they were when it was mapped.
- */
+/* Opening attempts. What is held open between tasks is in block_keeper.c. */
 #include "exchange/block_attempt.h"
 
 #include "base/mem.h"
@@ -15,11 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-struct block_keeper {
-  pthread_mutex_t lock;
-  block_attempt *first; /* guarded by lock */
-};
 
 static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to read blocks");
@@ -178,7 +168,7 @@ static hf_status attempt_load(block_attempt *attempt, hf_error *error) {
   return map_files(attempt, error);
 }
 
-static hf_status attempt_new(const char *dir, block_attempt **out, hf_error *error) {
+hf_status block_attempt_new(const char *dir, block_attempt **out, hf_error *error) {
   block_attempt *attempt = mem_zalloc(1, sizeof *attempt + strlen(dir) + 1);
   if (attempt == NULL) {
     return no_memory(error);
@@ -192,119 +182,5 @@ static hf_status attempt_new(const char *dir, block_attempt **out, hf_error *err
     return status;
   }
   *out = attempt;
-  return HF_OK;
-}
-
-/* -------------------------------------------------------------------- keeper */
-
-block_keeper *block_keeper_new(void) {
-  block_keeper *k = mem_zalloc(1, sizeof *k);
-  if (k != NULL) {
-    pthread_mutex_init(&k->lock, NULL);
-  }
-  return k;
-}
-
-static bool lies_in(const block_attempt *attempt, const char *dir) {
-  size_t length = strlen(dir);
-  return strncmp(attempt->dir, dir, length) == 0 &&
-         (attempt->dir[length] == '\0' || attempt->dir[length] == '/');
-}
-
-/* Takes those in `dir` (NULL: all) off the list. REQUIRES(k->lock) */
-static block_attempt *take_out_locked(block_keeper *k, const char *dir) {
-  block_attempt *taken = NULL;
-  block_attempt **at = &k->first;
-  while (*at != NULL) {
-    block_attempt *attempt = *at;
-    if (dir == NULL || lies_in(attempt, dir)) {
-      *at = attempt->next_kept;
-      attempt->next_kept = taken;
-      taken = attempt;
-    } else {
-      at = &attempt->next_kept;
-    }
-  }
-  return taken;
-}
-
-void block_keeper_forget(block_keeper *k, const char *dir) {
-  pthread_mutex_lock(&k->lock);
-  block_attempt *taken = take_out_locked(k, dir);
-  pthread_mutex_unlock(&k->lock);
-  while (taken != NULL) {
-    block_attempt *next = taken->next_kept;
-    block_attempt_release(taken);
-    taken = next;
-  }
-}
-
-void block_keeper_free(block_keeper *k) {
-  if (k != NULL) {
-    block_keeper_forget(k, NULL);
-    pthread_mutex_destroy(&k->lock);
-    mem_free(k);
-  }
-}
-
-static block_attempt *keeper_find(block_keeper *k, const char *dir) {
-  pthread_mutex_lock(&k->lock);
-  block_attempt *found = k->first;
-  while (found != NULL && strcmp(found->dir, dir) != 0) {
-    found = found->next_kept;
-  }
-  if (found != NULL) {
-    atomic_fetch_add_explicit(&found->references, 1, memory_order_relaxed);
-  }
-  pthread_mutex_unlock(&k->lock);
-  return found;
-}
-
-/* Another thread may have kept the same attempt meanwhile: then both are good, and the older one goes when forgotten. */
-static void keeper_add(block_keeper *k, block_attempt *attempt) {
-  atomic_fetch_add_explicit(&attempt->references, 1, memory_order_relaxed);
-  pthread_mutex_lock(&k->lock);
-  attempt->next_kept = k->first;
-  k->first = attempt;
-  pthread_mutex_unlock(&k->lock);
-}
-
-static bool is_same_time(const struct timespec *a, const struct timespec *b) {
-  return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool is_unchanged(const block_attempt *attempt) {
-  for (uint32_t i = 0; i < attempt->index.n_files; i++) {
-    const mapping *file = attempt->files[i];
-    char path[4096];
-    struct stat now;
-    if (file == NULL) {
-      continue;
-    }
-    int length = snprintf(path, sizeof path, "%s/t%u.arrow", attempt->dir, i);
-    if (length < 0 || (size_t)length >= sizeof path || stat(path, &now) != 0 ||
-        now.st_ino != file->seen.st_ino || now.st_dev != file->seen.st_dev ||
-        now.st_size != file->seen.st_size || !is_same_time(&now.st_mtim, &file->seen.st_mtim) ||
-        !is_same_time(&now.st_ctim, &file->seen.st_ctim)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-hf_status block_attempt_open(const char *dir, block_keeper *keeper, block_attempt **out, hf_error *error) {
-  block_attempt *found = keeper == NULL ? NULL : keeper_find(keeper, dir);
-  if (found != NULL && is_unchanged(found)) {
-    *out = found;
-    return HF_OK;
-  }
-  if (found != NULL) {
-    block_keeper_forget(keeper, dir);
-    block_attempt_release(found);
-  }
-  HF_TRY(attempt_new(dir, out, error));
-  if (keeper != NULL) {
-    keeper_add(keeper, *out);
-  }
   return HF_OK;
 }

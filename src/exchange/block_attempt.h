@@ -41,6 +41,8 @@ typedef struct block_attempt {
   char dir[];
 } block_attempt;
 
+/* Opens an attempt. Errors as below. */
+hf_status block_attempt_new(const char *dir, block_attempt **out, hf_error *error);
 /* Opens, or takes what the keeper (NULL: none) holds open and whose files are as they were. The caller gets a
  * reference. Errors: BLOCK_MISSING, BLOCK_CORRUPT, OUT_OF_MEMORY, IO. */
 hf_status block_attempt_open(const char *dir, block_keeper *keeper, block_attempt **out, hf_error *error);

@@ -131,8 +131,8 @@ typedef struct block_keeper block_keeper;
 block_keeper *block_keeper_new(void);
 /* Accepts NULL. Readers that are at work keep what they opened. */
 void block_keeper_free(block_keeper *k);
-/* Lets go of the attempts that lie in a directory, before its files are deleted. */
-void block_keeper_forget(block_keeper *k, const char *dir);
+/* Lets go of the attempts whose directories lie right in a stage's, before they are deleted. */
+void block_keeper_forget(block_keeper *k, const char *stage_dir);
 
 typedef struct block_input block_input;
 
