@@ -126,6 +126,52 @@ hf_status block_set_open(const block_location *locations, size_t n_locations, bl
   return status;
 }
 
+/* Whether some row of the block may meet the filter. */
+static bool may_match(const set_block *b, const range_filter *filter) {
+  const block_range *range = &b->ranges[filter->column];
+  switch (filter->op) {
+    case RANGE_IS_NULL:
+      return range->nulls > 0;
+    case RANGE_IS_NOT_NULL:
+      return range->nulls < b->rows;
+    case RANGE_LESS:
+      return range->is_known ? range_key_compare(range->least, filter->key) <= 0 : range->nulls < b->rows;
+    case RANGE_MORE:
+      return range->is_known ? range_key_compare(range->most, filter->key) >= 0 : range->nulls < b->rows;
+    case RANGE_EQUAL:
+      return range->is_known ? range_key_compare(range->least, filter->key) <= 0 &&
+                                   range_key_compare(range->most, filter->key) >= 0
+                             : range->nulls < b->rows;
+    default:
+      return true;
+  }
+}
+
+hf_status block_set_filter(block_set *set, const range_filter *filters, size_t n_filters, hf_error *error) {
+  for (size_t i = 0; i < n_filters; i++) {
+    if (filters[i].column >= set->columns.n_columns) {
+      return error_set(error, HF_E_INVALID_ARGUMENT,
+                       "a filter of blocks is of a column that is not there: %u", filters[i].column);
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < set->n_blocks; i++) {
+    const set_block *b = &set->blocks[i];
+    bool is_wanted_block = true;
+    for (size_t j = 0; b->ranges != NULL && is_wanted_block && j < n_filters; j++) {
+      is_wanted_block = may_match(b, &filters[j]);
+    }
+    if (is_wanted_block) {
+      set->blocks[kept++] = *b;
+    } else {
+      set->rows -= b->rows;
+    }
+  }
+  set->n_left_out += set->n_blocks - kept;
+  set->n_blocks = kept;
+  return HF_OK;
+}
+
 void block_set_close(block_set *set) {
   for (size_t i = 0; i < set->n_attempts; i++) {
     block_attempt_release(set->attempts[i]);

@@ -30,12 +30,15 @@ typedef struct block_set {
   size_t n_blocks;
   set_block *blocks; /* in order of locations, then as in their indexes */
   uint64_t rows;
+  uint64_t n_left_out; /* blocks, by block_set_filter */
 } block_set;
 
 /* `keeper` NULL: nothing stays open. Errors: BLOCK_MISSING, BLOCK_CORRUPT, OUT_OF_MEMORY, IO. On failure *out is
  * closed. */
 hf_status block_set_open(const block_location *locations, size_t n_locations, block_keeper *keeper,
                          block_set *out, hf_error *error);
+/* Leaves out the blocks that hold no row which meets all filters. Errors: INVALID_ARGUMENT (a column that is not there). */
+hf_status block_set_filter(block_set *set, const range_filter *filters, size_t n_filters, hf_error *error);
 /* Accepts a zeroed set. */
 void block_set_close(block_set *set);
 /* Bytes of the codes in the block's batches, one number a column; NULL: no column has codes. */

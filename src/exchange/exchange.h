@@ -143,6 +143,9 @@ typedef struct block_input_options {
   bool verify;  /* what is read of a block against its checksums, once while its attempt is open */
   unsigned threads;
   block_keeper *keeper; /* NULL: close when the input is freed */
+  /* what every wanted row meets: blocks of which the index tells that they hold no such row are left out */
+  const range_filter *filters;
+  size_t n_filters;
 } block_input_options;
 
 /*
@@ -156,9 +159,12 @@ const source_ops *block_input_ops(void);
 /* What the engine needs to bind it: user names, an ENUM as VARCHAR at any depth; borrowed from the input. */
 const schema *block_input_columns(const block_input *input);
 const struct ArrowSchema *block_input_arrow_schema(const block_input *input);
-uint64_t block_input_rows(const block_input *input);
+uint64_t block_input_rows(const block_input *input); /* of the blocks that are not left out */
 /* Rows handed out so far, by all threads. Thread: any. */
 uint64_t block_input_rows_read(const block_input *input);
+
+/* Blocks that are read, of all blocks of the locations' shares. */
+void block_input_blocks(const block_input *input, uint64_t *read, uint64_t *all);
 
 /* ------------------------------------------------------------------ stream */
 

@@ -340,6 +340,9 @@ hf_status block_input_new(const block_input_options *options, block_input **out,
   hf_status status =
       block_set_open(options->locations, options->n_locations, options->keeper, &input->set, error);
   if (status == HF_OK) {
+    status = block_set_filter(&input->set, options->filters, options->n_filters, error);
+  }
+  if (status == HF_OK) {
     status = columns_init(input, error);
   }
   if (status != HF_OK) {
@@ -375,4 +378,9 @@ uint64_t block_input_rows(const block_input *input) {
 
 uint64_t block_input_rows_read(const block_input *input) {
   return atomic_load_explicit(&input->rows_read, memory_order_relaxed);
+}
+
+void block_input_blocks(const block_input *input, uint64_t *read, uint64_t *all) {
+  *read = input->set.n_blocks;
+  *all = input->set.n_blocks + input->set.n_left_out;
 }

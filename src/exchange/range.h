@@ -43,4 +43,20 @@ range_key range_key_bytes(const void *bytes, size_t length);
 /* The key of the i-th value of a buffer of values that are not bytes. */
 range_key range_key_at(range_kind kind, const void *values, size_t i);
 
+/* A condition on a column that a row must meet, or it is not wanted. A NULL meets none but RANGE_IS_NULL. */
+typedef enum range_op {
+  RANGE_EQUAL,
+  RANGE_LESS, /* or equal */
+  RANGE_MORE, /* or equal */
+  RANGE_IS_NULL,
+  RANGE_IS_NOT_NULL,
+  RANGE_OP_COUNT
+} range_op;
+
+typedef struct range_filter {
+  uint32_t column;
+  range_op op;
+  range_key key; /* of the first three */
+} range_filter;
+
 #endif

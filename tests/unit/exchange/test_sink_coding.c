@@ -212,6 +212,66 @@ static void held_blocks_know_their_ranges(void **state) {
   held_close(&r, &h);
 }
 
+/* Rows that ascend: a filter reads few of their blocks, and all of its rows are in them. */
+static void held_blocks_that_cannot_match_are_left_out(void **state) {
+  (void)state;
+  enum { ROWS = 200000, WANTED = 77777 };
+  static const size_t columns[] = {0};
+  rig r;
+  held_sink h;
+  block_index index;
+  struct ArrowArray array;
+  held_open(&r, &h, "+s(l;i)");
+  r.options.batch_bytes = 16 << 10;
+  made_array(&r.schema, &(made_options){.seed = 4, .rows = ROWS}, &array);
+  int64_t *values = (int64_t *)(uintptr_t)array.children[0]->buffers[1];
+  for (int64_t i = 0; i < ROWS; i++) {
+    values[i] = i;
+  }
+  assert_int_equal(block_sink_ops()->append(h.state, &array, NULL, NULL), HF_OK);
+  held_commit(&r, &h, &index);
+  assert_true(index.n_blocks > 10);
+  static const struct {
+    range_filter filter;
+    int64_t first, count; /* of the rows that meet it */
+  } cases[] = {
+      {{0, RANGE_EQUAL, {0, 0}}, WANTED, 1},
+      {{0, RANGE_LESS, {0, 0}}, 0, WANTED + 1},
+      {{0, RANGE_MORE, {0, 0}}, WANTED, ROWS - WANTED},
+      {{0, RANGE_IS_NULL, {0, 0}}, 0, 0},
+      {{0, RANGE_IS_NOT_NULL, {0, 0}}, 0, ROWS},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    range_filter filter = cases[i].filter;
+    filter.key = range_key_signed(WANTED);
+    block_location location = {.dir = r.dir};
+    block_input_options options = {
+        .locations = &location, .n_locations = 1, .ordered = true, .filters = &filter, .n_filters = 1};
+    block_input *input;
+    buf text = {0};
+    uint64_t read = 0;
+    uint64_t all = 0;
+    assert_int_equal(block_input_new(&options, &input, NULL), HF_OK);
+    block_input_blocks(input, &read, &all);
+    assert_int_equal(all, index.n_blocks);
+    assert_true(block_input_rows(input) >= (uint64_t)cases[i].count);
+    assert_true(block_input_rows(input) <= (uint64_t)cases[i].count + 2 * ROWS / index.n_blocks);
+    assert_true(cases[i].count > 1 || read <= 1);
+    block_input_free(input);
+    assert_int_equal(rig_read(&options, columns, 1, &text, NULL), HF_OK);
+    buf line = {0};
+    buf_text(&line, "\n");
+    made_value_text(r.schema.children[0], array.children[0],
+                    cases[i].count == 0 ? 0 : cases[i].first + cases[i].count - 1, &line);
+    buf_text(&line, "\n");
+    assert_true(cases[i].count == 0 || strstr(buf_cstr(&text), buf_cstr(&line)) != NULL);
+    buf_reset(&line);
+    buf_reset(&text);
+  }
+  array.release(&array);
+  held_close(&r, &h);
+}
+
 static void keys_stand_in_the_order_of_values(void **state) {
   (void)state;
   static const double doubles[] = {-1.0 / 0.0, -1e300, -1.5, -1e-300, 0.0, 1e-300, 2.5, 1e300, 1.0 / 0.0};
@@ -312,6 +372,7 @@ int main(void) {
       cmocka_unit_test(held_rows_that_do_not_repeat_have_no_codes),
       cmocka_unit_test(held_sink_without_rows_commits),
       cmocka_unit_test(held_blocks_know_their_ranges),
+      cmocka_unit_test(held_blocks_that_cannot_match_are_left_out),
       cmocka_unit_test(keys_stand_in_the_order_of_values),
       cmocka_unit_test(held_dictionary_altered_anywhere_is_corrupt),
       cmocka_unit_test(held_file_cut_is_missing),
