@@ -6,6 +6,7 @@
 #include "plan/relation_internal.h"
 
 #include "base/mem.h"
+#include "plan/build_internal.h"
 #include "plan/canonical.h"
 
 #include <stdio.h>
@@ -154,6 +155,32 @@ static void hash_relation(XXH3_state_t *state, const relation *r) {
 
 void relation_fingerprint(const relation *r, char out[33]) {
   memcpy(out, r->fingerprint, sizeof r->fingerprint);
+}
+
+static void each_spot(const sql_spot *spots, size_t n, void (*each)(void *context, const relation *part),
+                      void *context) {
+  for (size_t i = 0; i < n; i++) {
+    if (spots[i].bound != NULL) {
+      each(context, spots[i].bound);
+    }
+  }
+}
+
+void relation_each_part(const relation *r, void (*each)(void *context, const relation *part), void *context) {
+  const relation_step *step = r->view.kind == RELATION_BUILT ? r->view.step : NULL;
+  each_spot(r->view.spots, r->view.n_spots, each, context);
+  for (size_t i = 0; step != NULL && i < step->n_expressions; i++) {
+    each_spot(step->expressions[i].spots, step->expressions[i].n_spots, each, context);
+  }
+  for (size_t i = 0; step != NULL && i < step->n_groups; i++) {
+    each_spot(step->groups[i].spots, step->groups[i].n_spots, each, context);
+  }
+  if (r->view.other != NULL) {
+    each(context, r->view.other);
+  }
+  if (r->view.input != NULL) {
+    each(context, r->view.input);
+  }
 }
 
 bool relation_only_describes(const relation *r) {

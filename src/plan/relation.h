@@ -60,6 +60,9 @@ relation_view relation_look(const relation *r);
 relation *relation_retain(const relation *r);
 void relation_release(const relation *r);
 
+/* Calls `each` for the relations that this one is made of: its inputs, and what its texts name. Some may come twice. */
+void relation_each_part(const relation *r, void (*each)(void *context, const relation *part), void *context);
+
 /* Looks up a name of SQL text: returns a borrowed relation, or NULL when the session has none of that name. */
 typedef const relation *(*relation_lookup_fn)(void *context, const char *name);
 

@@ -38,9 +38,16 @@ hf_status durable_flush(session *s, hf_error *error) {
 
 static hf_status put_name(session *s, const name_entry *entry, hf_error *error) {
   buf bound = {0}, plain = {0};
-  hf_status status = relation_pack(entry->bound, &bound, error);
+  hf_error why = {0};
+  hf_status status = relation_pack(entry->bound, &bound, &why);
   if (status == HF_OK && entry->plain != NULL) {
-    status = relation_pack(entry->plain, &plain, error);
+    status = relation_pack(entry->plain, &plain, &why);
+  }
+  if (status == HF_E_UNSUPPORTED) {
+    log_event(LOG_WARN, "session", "name=\"%s\" kept=false message=\"%s\"", entry->name, why.message);
+    hf_error_reset(&why);
+  } else if (status != HF_OK) {
+    error_move(error, &why);
   }
   if (status == HF_OK) {
     journal_name row = {.session = s->id,
@@ -57,6 +64,7 @@ static hf_status put_name(session *s, const name_entry *entry, hf_error *error) 
   return status;
 }
 
+/* A relation of a kind that cannot be written is a name for as long as the session is open. */
 hf_status durable_name(session *s, const char *name, hf_error *error) {
   if (s->journal == NULL) {
     return HF_OK;
@@ -65,10 +73,12 @@ hf_status durable_name(session *s, const char *name, hf_error *error) {
   pthread_mutex_lock(&s->record_lock);
   name_list *list = names_snapshot(&s->names);
   const name_entry *entry = name_list_find(list, name);
-  if (entry == NULL) {
-    journal_remove_name(s->journal, &s->id, name);
-  } else {
+  if (entry != NULL) {
     status = put_name(s, entry, error);
+  }
+  if (entry == NULL || status == HF_E_UNSUPPORTED) {
+    journal_remove_name(s->journal, &s->id, name);
+    status = HF_OK;
   }
   name_list_release(list);
   pthread_mutex_unlock(&s->record_lock);
@@ -377,21 +387,31 @@ static void reach_data(reach *r, const uuid *id) {
   }
 }
 
-/* As deep as relations are. */
+static void reach_from(reach *r, const relation *at);
+
+typedef struct reach_parts {
+  reach *reach;
+  const relation *input; /* steps are a long chain: reach_from follows it itself */
+} reach_parts;
+
+static void reach_part(void *context, const relation *part) {
+  const reach_parts *parts = context;
+  if (part != parts->input) {
+    reach_from(parts->reach, part);
+  }
+}
+
 static void reach_from(reach *r, const relation *at) {
-  if (at == NULL || !is_new_relation(r, at)) {
-    return;
+  while (at != NULL && is_new_relation(r, at)) {
+    relation_view view = relation_look(at);
+    if (view.kind == RELATION_CACHE) {
+      reach_hold(r, &view.cache_id);
+    } else if (view.kind == RELATION_LOCAL) {
+      reach_data(r, &view.local_id);
+    }
+    relation_each_part(at, reach_part, &(reach_parts){r, view.input});
+    at = view.input;
   }
-  relation_view view = relation_look(at);
-  if (view.kind == RELATION_CACHE) {
-    reach_hold(r, &view.cache_id);
-  } else if (view.kind == RELATION_LOCAL) {
-    reach_data(r, &view.local_id);
-  }
-  for (size_t i = 0; view.kind == RELATION_SQL && i < view.n_spots; i++) {
-    reach_from(r, view.spots[i].bound);
-  }
-  reach_from(r, view.input);
 }
 
 static void reach_free(reach *r) {
