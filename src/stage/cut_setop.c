@@ -84,7 +84,10 @@ static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts
   return cut_put(c, node, parts, node->n_children, &out->node);
 }
 
-/* UNION ALL: each task has its share of every branch; one that is one task's is dealt first. */
+/*
+ * UNION ALL: each task has its share of every branch; one that is one task's is dealt first. Rows that are shown in order
+ * come branch by branch: their stages are as parallel as before, and one task puts their few rows together.
+ */
 hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   cut_part *parts = NULL;
   bool all_one = false;
@@ -95,6 +98,8 @@ hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part 
   for (size_t i = 0; !all_one && i < node->n_children; i++) {
     if (order == ORDER_NEEDED) {
       HF_TRY(cut_gather(c, &parts[i], true, "UNION ALL whose order matters"));
+    } else if (order == ORDER_SHOWN) {
+      HF_TRY(cut_gather(c, &parts[i], true, ""));
     } else if (parts[i].is_one) {
       HF_TRY(cut_exchange_all(c, &parts[i]));
     }

@@ -18,6 +18,12 @@ typedef struct stage_piece {
   uint32_t input;
 } stage_piece;
 
+/* What every row that the stage wants of an input meets; op and key are a range_filter's (exchange/range.h). */
+typedef struct stage_filter {
+  uint32_t column, op;
+  uint64_t key_high, key_low;
+} stage_filter;
+
 typedef struct stage_input {
   stage_input_kind kind;
   schema columns;
@@ -25,6 +31,8 @@ typedef struct stage_input {
   uint64_t rows;
   bool ordered, verify; /* BLOCKS */
   uuid held_key;        /* BLOCKS of a held result; else none */
+  size_t n_filters;     /* BLOCKS of a held result */
+  const stage_filter *filters;
 } stage_input;
 
 typedef struct stage_output {

@@ -154,6 +154,24 @@ static hf_status decode_pieces(decoder *d, const Holdfast__V1__StagePlan *from, 
   return HF_OK;
 }
 
+static hf_status decode_filters(decoder *d, const Holdfast__V1__StageInput *from, stage_input *to) {
+  stage_filter *filters = arena_array(d->memory, from->n_filters, sizeof *filters);
+  if (filters == NULL) {
+    return no_memory(d);
+  }
+  for (size_t i = 0; i < from->n_filters; i++) {
+    const Holdfast__V1__BlockFilter *f = from->filters[i];
+    if (f->column >= to->columns.n_columns) {
+      return error_set(d->error, HF_E_PROTOCOL, "a filter of blocks is of column %u of %zu", f->column,
+                       to->columns.n_columns);
+    }
+    filters[i] = (stage_filter){f->column, f->op, f->key_high, f->key_low};
+  }
+  to->n_filters = from->n_filters;
+  to->filters = filters;
+  return HF_OK;
+}
+
 static hf_status decode_input(decoder *d, const Holdfast__V1__StageInput *from, stage_input *to) {
   to->kind = from->kind == HOLDFAST__V1__STAGE_INPUT__KIND__FILES ? STAGE_INPUT_FILES : STAGE_INPUT_BLOCKS;
   if (to->kind == STAGE_INPUT_FILES) {
@@ -171,7 +189,8 @@ static hf_status decode_input(decoder *d, const Holdfast__V1__StageInput *from, 
   to->rows = from->rows;
   to->ordered = from->ordered != 0;
   to->verify = from->verify != 0;
-  return decode_schema(d, from->columns, &to->columns);
+  HF_TRY(decode_schema(d, from->columns, &to->columns));
+  return decode_filters(d, from, to);
 }
 
 static hf_status decode_inputs(decoder *d, const Holdfast__V1__StagePlan *from, stage_plan *to) {

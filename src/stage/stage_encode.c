@@ -96,6 +96,22 @@ static hf_status encode_pieces(encoder *e, const stage_plan *from, Holdfast__V1_
   return HF_OK;
 }
 
+static hf_status encode_filters(encoder *e, const stage_input *from, Holdfast__V1__StageInput *to) {
+  to->n_filters = from->n_filters;
+  to->filters = (Holdfast__V1__BlockFilter **)pointers_new(e, from->n_filters, sizeof **to->filters);
+  if (to->filters == NULL) {
+    return no_memory(e);
+  }
+  for (size_t i = 0; i < from->n_filters; i++) {
+    holdfast__v1__block_filter__init(to->filters[i]);
+    to->filters[i]->column = from->filters[i].column;
+    to->filters[i]->op = from->filters[i].op;
+    to->filters[i]->key_high = from->filters[i].key_high;
+    to->filters[i]->key_low = from->filters[i].key_low;
+  }
+  return HF_OK;
+}
+
 static hf_status encode_input(encoder *e, const stage_input *from, Holdfast__V1__StageInput *to) {
   holdfast__v1__stage_input__init(to);
   to->kind = from->kind == STAGE_INPUT_FILES ? HOLDFAST__V1__STAGE_INPUT__KIND__FILES
@@ -108,6 +124,7 @@ static hf_status encode_input(encoder *e, const stage_input *from, Holdfast__V1_
   to->has_verify = 1;
   to->verify = from->verify;
   to->held_key = uuid_is_none(&from->held_key) ? NULL : (char *)from->held_key.text;
+  HF_TRY(encode_filters(e, from, to));
   return encode_schema(e, &from->columns, &to->columns);
 }
 

@@ -80,7 +80,8 @@ static void stages_of_a_query_are_no_more_than_needed(void **state) {
       {"SELECT DISTINCT k FROM (SELECT k, sum(v) FROM t GROUP BY k HAVING sum(v) > 9)", 0, 2, 1, 0},
       {"SELECT id, rank() OVER (PARTITION BY k ORDER BY n) FROM (SELECT k, count(*) n, max(id) id FROM t GROUP BY k)",
        0, 2, 1, 0},
-      {"SELECT id FROM t UNION ALL SELECT w FROM u", 0, 1, 0, 0},
+      {"SELECT count(*) FROM (SELECT id FROM t UNION ALL SELECT w FROM u)", 0, 2, 0, 1},
+      {"SELECT id FROM t UNION ALL SELECT w FROM u", 0, 3, 0, 2},              /* shown branch by branch */
       {"SELECT id FROM t WHERE k IN (1, 2, 3, 4, 5, 6, 7)", 1000000, 1, 0, 0}, /* constants are no stage */
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
