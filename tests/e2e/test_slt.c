@@ -152,6 +152,17 @@ static bool starts_with(const char *sql, const char *word) {
   return strncasecmp(sql, word, strlen(word)) == 0;
 }
 
+/* The subjects whose rows come in the order of the files, also where no ORDER BY says so. */
+static bool shows_order(const char *path) {
+  static const char *const subjects[] = {"/union_order.", "/file_order.", "/limits.", "/positional."};
+  for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+    if (strstr(path, subjects[i]) != NULL) {
+      return true;
+    }
+  }
+  return getenv("SLT_ORDER") != NULL;
+}
+
 static void judge(corpus *c, const char *path, const char *sql) {
   verify_outcome outcome;
   verify_query(&c->v, sql, &outcome);
@@ -160,7 +171,12 @@ static void judge(corpus *c, const char *path, const char *sql) {
   c->distributed += is_split;
   c->fell_back += outcome.ran && !is_split;
   c->skipped += outcome.result == VERIFY_SKIPPED;
-  c->wrong += outcome.result == VERIFY_FAILED;
+  bool is_disordered =
+      shows_order(path) && outcome.result == VERIFY_PASSED && outcome.ran && !outcome.report.same_order;
+  if (is_disordered) {
+    print_message("%s: %s\n  in another order\n", strrchr(path, '/') + 1, sql);
+  }
+  c->wrong += outcome.result == VERIFY_FAILED || is_disordered;
   if (outcome.result != VERIFY_PASSED || outcome.reason.length > 0) {
     print_message("%s: %s\n  %s\n%s", strrchr(path, '/') + 1, sql, buf_cstr(&outcome.reason),
                   outcome.report.differences == NULL ? "" : outcome.report.differences);
