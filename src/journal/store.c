@@ -25,8 +25,8 @@ enum {
 typedef enum statement_id { PUT, REMOVE, LOAD, BEGIN, COMMIT, ROLLBACK, STATEMENT_COUNT } statement_id;
 
 static const char *const STATEMENTS[STATEMENT_COUNT] = {
-    [PUT] = "INSERT INTO record(kind, owner, key, job, body, checksum) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
-            "ON CONFLICT(kind, owner, key) DO UPDATE SET job = ?4, body = ?5, checksum = ?6",
+    [PUT] = ("INSERT INTO record(kind, owner, key, job, body, checksum) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
+             "ON CONFLICT(kind, owner, key) DO UPDATE SET job = ?4, body = ?5, checksum = ?6"),
     [REMOVE] = "DELETE FROM record WHERE kind = ?1 AND owner = ?2 AND key = ?3 AND (?4 = 0 OR job = ?4)",
     [LOAD] = "SELECT owner, key, job, body, checksum FROM record WHERE kind = ?1 ORDER BY rowid",
     [BEGIN] = "BEGIN IMMEDIATE",
