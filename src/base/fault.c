@@ -11,7 +11,7 @@
 enum { POINTS = 4 };
 
 typedef struct point {
-  const char *name;           /* set before `hit`, and then left alone */
+  const char *name;          /* set before `hit`, and then left alone */
   void (*_Atomic hit)(void); /* NULL: off */
 } point;
 

@@ -9,6 +9,7 @@
 #include "task_sql.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/file.h"
 
 typedef struct task {
@@ -104,6 +105,7 @@ static hf_status run_steps(task *t) {
   HF_TRY(task_inputs_open(&t->inputs, t->x, &t->plan, t->at, t->memory, &t->error));
   HF_TRY(task_sql_build(&t->plan, &t->at->spec, &t->sql, &t->error));
   HF_TRY(output_open(t));
+  fault_point("executor.before_run");
   HF_TRY(advance(t, ATTEMPT_ON_RUN));
   HF_TRY(run_sql(t));
   HF_TRY(advance(t, ATTEMPT_ON_COMMIT));
@@ -127,6 +129,7 @@ static void count(task *t) {
     report->source_files += files_begun(&t->at->spec.inputs[i]);
   }
   task_inputs_rows(&t->inputs, &report->block_rows, &report->held_rows, &report->own_rows);
+  task_inputs_blocks(&t->inputs, &report->held_blocks, &report->held_blocks_all);
   report->peak_memory_bytes =
       t->stats.peak_memory_bytes + (t->sink == NULL ? 0 : block_sink_peak_bytes(t->sink));
   report->run_us = clock_monotonic_us() - t->at->started_us;

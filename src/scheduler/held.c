@@ -9,6 +9,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -157,6 +158,7 @@ static void wait_for(scheduler *s, held_need *need) {
   need->fill = view.job;
   need->is_counted = true;
   hf_error_reset(&need->fill_error);
+  fault_point("scheduler.waits");
 }
 
 static hf_status ask(scheduler *s, job *j, held_need *need, hf_error *error) {
