@@ -3,7 +3,7 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-chaos test-slt lint check format bench asan tsan fuzz models docs stats
+.PHONY: help setup build demo test test-chaos test-slt lint check format bench asan tsan fuzz plans models docs stats
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -42,6 +42,9 @@ fuzz: setup ## fuzz what decodes bytes, with libFuzzer; SECONDS=600 each, TARGET
 	@tools/fuzz build-fuzz $(or $(SECONDS),600) $(TARGET)
 models: setup ## check the models of models/ with spin
 	@models/check
+plans: setup build ## compare join trees over hf_scan with those over files; TPCH=1 TPCDS=0.1 RUNS=5
+	@cmake --build $(BUILD) --target bench_plans
+	@tools/plans $(BUILD) $(or $(TPCH),1) $(or $(TPCDS),0.1) $(or $(RUNS),5)
 docs: ## write docs/errors.md, configuration.md and states.md from their tables
 	@tools/gen-docs
 	@tools/gen-states

@@ -53,7 +53,11 @@ void measure_print(const measure *m) {
 }
 
 void measure_print_value(const char *group, const char *name, double value, const char *unit) {
-  printf("{\"group\": \"%s\", \"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\"}\n", group, name, value,
-         unit);
+  measure_print_limit(group, name, value, unit, 0);
+}
+
+void measure_print_limit(const char *group, const char *name, double value, const char *unit, double must) {
+  printf("{\"group\": \"%s\", \"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"must\": %.3f}\n", group,
+         name, value, unit, must);
   fflush(stdout);
 }

@@ -26,5 +26,7 @@ double measure_ratio(const measure *m);
 void measure_print(const measure *m);
 /* Writes a figure that is no time: bytes, counts. */
 void measure_print_value(const char *group, const char *name, double value, const char *unit);
+/* The same of a figure that must not be larger than `must`. */
+void measure_print_limit(const char *group, const char *name, double value, const char *unit, double must);
 
 #endif
