@@ -399,6 +399,13 @@ static hf_status take_star(reading *r, struct json_object *root) {
   return r->out->star_of == NULL ? out_of_memory(r) : HF_OK;
 }
 
+/* Literals and what hands them on are bound by what is around them; these are not. */
+static bool is_typed(const reading *r, struct json_object *root) {
+  static const char *const classes[] = {"COLUMN_REF", "COMPARISON", "CONJUNCTION", "BETWEEN", "CAST", NULL};
+  bool is_operator = node_is(root, "class", "FUNCTION") && r->is_cheap && r->n_refs > 0;
+  return is_operator || is_among(node_text(root, "class"), classes);
+}
+
 static hf_status take_tree(reading *r, struct json_object *root) {
   names_walk w = {.tokens = &r->tokens, .names = r->m->names, .arena = r->m->arena, .error = r->error};
   hf_status status = names_walk_tree(&w, root);
@@ -415,6 +422,7 @@ static hf_status take_tree(reading *r, struct json_object *root) {
   HF_TRY(take_star(r, root));
   r->out->shape |= node_is(root, "class", "CONSTANT") ? STEP_CONSTANT : 0;
   r->out->shape |= r->is_cheap ? STEP_CHEAP : 0;
+  r->out->shape |= is_typed(r, root) ? STEP_TYPED : 0;
   if (node_is(root, "class", "COLUMN_REF")) {
     HF_TRY(name_of_column(r, root));
   }

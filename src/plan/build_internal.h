@@ -32,7 +32,8 @@ enum {
   STEP_ROWS = 1 << 6,     /* makes other rows: unnest */
   STEP_WINDOW = 1 << 7,   /* looks at all rows */
   STEP_CHEAP = 1 << 8,    /* operators over columns and constants: may be computed twice */
-  STEP_ALL_COLUMNS = 1 << 9 /* must be bound with every column in sight */
+  STEP_ALL_COLUMNS = 1 << 9, /* must be bound with every column in sight */
+  STEP_TYPED = 1 << 10       /* has the type of its column wherever it stands; a literal has not */
 };
 
 /* One expression of a step. The text is parsed as "SELECT <text>"; positions count from its beginning. */

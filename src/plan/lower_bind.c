@@ -198,12 +198,14 @@ static const lower_input *lone_input(const lowered *l) {
 /* A built relation has the names that it was checked with; other types than then mean that its files have changed. */
 static hf_status names_of_built(const lowered *l, arena *a, schema *columns, hf_error *error) {
   const schema *known = l->columns;
-  for (size_t i = 0; i < known->n_columns; i++) {
-    if (i < columns->n_columns && data_type_equal(known->columns[i].type, columns->columns[i].type)) {
-      continue;
-    }
+  size_t same = 0, n = known->n_columns;
+  while (same < n && same < columns->n_columns &&
+         data_type_equal(known->columns[same].type, columns->columns[same].type)) {
+    same++;
+  }
+  if (same < n || columns->n_columns > n) {
     error_set(error, HF_E_BIND, "a column is not what it was when the DataFrame was built: %s",
-              known->columns[i].name);
+              same < n ? known->columns[same].name : columns->columns[n].name);
     error_hint(error,
                "a file, or what a view reads, has other columns than before: build the DataFrame again");
     return HF_E_BIND;

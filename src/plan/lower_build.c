@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lowering built relations: each step becomes a query over what is below it in
- * the chain of common table expressions.
+ * Lowering built relations: adjacent projections and filters become one query
+ * (block.c), every other step one of its own, over what is below it in the chain
+ * of common table expressions. A chain of steps is walked, not recursed into.
  */
-#include "plan/lower_internal.h"
+#include "plan/block.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* What a step reads: a name in the chain, or an input. */
-typedef struct from_item {
-  const char *name; /* NULL: an input */
-  uint32_t input;
-  bool is_base; /* its columns have the names that it has by itself */
-} from_item;
 
 /* A step that is being written. */
 typedef struct writing {
@@ -48,23 +42,8 @@ static const step_side *side_of(const writing *w, size_t side) {
   return side == 0 ? &w->step->in : &w->step->other;
 }
 
-/* ------------------------------------------------------------------- FROM */
-
 static hf_status put_item(const writing *w, size_t side) {
-  const from_item *item = &w->items[side];
-  const step_side *columns = side_of(w, side);
-  bool renames = item->is_base && columns->inside != NULL;
-  const char *alias = w->sides[side] != NULL ? w->sides[side] : renames ? "hf_base" : NULL;
-  HF_TRY(item->name != NULL ? put(w, item->name) : lower_put_input(w->l, w->out, item->input));
-  if (alias != NULL) {
-    HF_TRY(put(w, " AS "));
-    HF_TRY(put_name(w, alias));
-  }
-  for (size_t i = 0; renames && i < columns->columns->n_columns; i++) {
-    HF_TRY(put(w, i == 0 ? "(" : ", "));
-    HF_TRY(put_name(w, columns->inside[i]));
-  }
-  return put(w, renames ? ")" : "");
+  return block_put_item(w->l, w->out, &w->items[side], side_of(w, side), w->sides[side]);
 }
 
 static hf_status put_from(const writing *w) {
@@ -74,38 +53,10 @@ static hf_status put_from(const writing *w) {
 
 /* ------------------------------------------------------------- expressions */
 
-static hf_status put_range(const writing *w, const step_expression *e, size_t from, size_t to) {
-  return lower_put_text(w->l, w->out, e->text + from, to - from, -1);
-}
-
-/* The text, with its columns by their names inside and its spots by what they stand for. */
-static hf_status put_text(const writing *w, const step_expression *e) {
-  size_t at = e->begin, ref = 0, spot = 0;
-  for (;;) {
-    size_t next_ref = ref < e->n_refs && e->refs[ref].length > 0 ? e->refs[ref].offset : SIZE_MAX;
-    size_t next_spot = spot < e->n_spots ? e->spots[spot].offset : SIZE_MAX;
-    if (next_ref == SIZE_MAX && next_spot == SIZE_MAX) {
-      return put_range(w, e, at, e->end);
-    }
-    size_t next = next_ref < next_spot ? next_ref : next_spot;
-    HF_TRY(put_range(w, e, at, next));
-    if (next == next_ref) {
-      HF_TRY(put_column(w, e->refs[ref].column));
-      at = next + e->refs[ref++].length;
-    } else {
-      HF_TRY(lower_put_spot(w->l, w->out, e->text, &e->spots[spot]));
-      at = next + e->spots[spot++].length;
-    }
-  }
-}
-
 static hf_status put_expression(const writing *w, const step_expression *e) {
   bool is_bare = (e->shape & STEP_STAR) != 0;
-  if (e->text == NULL) {
-    return put_column(w, e->refs[0].column);
-  }
   HF_TRY(put(w, is_bare ? "" : "("));
-  HF_TRY(put_text(w, e));
+  HF_TRY(block_put_raw(w->l, w->out, w->step, w->sides, e));
   return put(w, is_bare ? "" : ")");
 }
 
@@ -148,48 +99,6 @@ static hf_status put_selected(const writing *w, const step_expression *list, siz
 
 /* --------------------------------------------------------------------- kinds */
 
-static hf_status write_project(const writing *w) {
-  size_t number = 0;
-  HF_TRY(put(w, "SELECT "));
-  HF_TRY(put_selected(w, w->step->expressions, w->step->n_expressions, &number));
-  return put_from(w);
-}
-
-static hf_status write_with_columns(const writing *w) {
-  const relation_step *step = w->step;
-  HF_TRY(put(w, "SELECT "));
-  for (size_t i = 0; i < step->n_places; i++) {
-    HF_TRY(put(w, i == 0 ? "" : ", "));
-    size_t place = step->places[i];
-    HF_TRY(place == SIZE_MAX ? put_column(w, i) : put_expression(w, &step->expressions[place]));
-    if (step->out.columns != NULL) {
-      HF_TRY(put_as(w, i));
-      continue;
-    }
-    HF_TRY(put(w, " AS "));
-    HF_TRY(put_name(w, place == SIZE_MAX ? step_inside_name(&step->in, i) : step->expressions[place].name));
-  }
-  return put_from(w);
-}
-
-static hf_status write_kept(const writing *w) {
-  const relation_step *step = w->step;
-  HF_TRY(put(w, "SELECT "));
-  for (size_t i = 0; i < step->n_kept; i++) {
-    HF_TRY(put(w, i == 0 ? "" : ", "));
-    HF_TRY(put_column(w, step->kept[i]));
-    HF_TRY(put_as(w, i));
-  }
-  return put_from(w);
-}
-
-static hf_status write_filter(const writing *w) {
-  HF_TRY(put(w, "SELECT *"));
-  HF_TRY(put_from(w));
-  HF_TRY(put(w, " WHERE "));
-  return put_list(w, w->step->expressions, w->step->n_expressions, " AND ");
-}
-
 static hf_status write_sort(const writing *w) {
   HF_TRY(put(w, "SELECT *"));
   HF_TRY(put_from(w));
@@ -208,10 +117,8 @@ static hf_status write_distinct(const writing *w) {
   return put_from(w);
 }
 
-static hf_status write_limit(const writing *w) {
+static hf_status put_limit(const writing *w) {
   char text[80];
-  HF_TRY(put(w, "SELECT *"));
-  HF_TRY(put_from(w));
   if (w->step->has_limit) {
     snprintf(text, sizeof text, " LIMIT %llu", (unsigned long long)w->step->limit);
     HF_TRY(put(w, text));
@@ -221,6 +128,12 @@ static hf_status write_limit(const writing *w) {
     HF_TRY(put(w, text));
   }
   return HF_OK;
+}
+
+static hf_status write_limit(const writing *w) {
+  HF_TRY(put(w, "SELECT *"));
+  HF_TRY(put_from(w));
+  return put_limit(w);
 }
 
 static hf_status write_aggregate(const writing *w) {
@@ -276,30 +189,34 @@ static hf_status write_set(const writing *w) {
 
 static hf_status write_step(const writing *w) {
   static hf_status (*const kinds[])(const writing *) = {
-      [BUILD_PROJECT] = write_project,
-      [BUILD_FILTER] = write_filter,
-      [BUILD_WITH_COLUMNS] = write_with_columns,
-      [BUILD_RENAME] = write_kept,
-      [BUILD_DROP] = write_kept,
-      [BUILD_AGGREGATE] = write_aggregate,
-      [BUILD_JOIN] = write_join,
-      [BUILD_SORT] = write_sort,
-      [BUILD_LIMIT] = write_limit,
-      [BUILD_SET] = write_set,
-      [BUILD_DISTINCT] = write_distinct,
+      [BUILD_AGGREGATE] = write_aggregate, [BUILD_JOIN] = write_join, [BUILD_SORT] = write_sort,
+      [BUILD_LIMIT] = write_limit,         [BUILD_SET] = write_set,   [BUILD_DISTINCT] = write_distinct,
   };
   return kinds[w->step->kind](w);
 }
 
 /* --------------------------------------------------------------------- chain */
 
-/* The steps down to what is not built, outermost first. */
+/* A chain of steps that is being written. `out` holds what is not in the chain yet, unless it is in `open`. */
+typedef struct walking {
+  lowering *l;
+  piece_list *out;
+  from_item item;  /* what the next step reads; when nothing is pending */
+  bool is_pending; /* `out` holds a query */
+  block open;
+  bool has_block;
+} walking;
+
+/* The steps down to what is not built, outermost first; aliases are left out: their steps know them. */
 static hf_status collect(lowering *l, const relation *r, const relation ***out, size_t *n, held_info *info) {
   const relation **steps = NULL;
   size_t capacity = 0;
   *n = 0;
   for (;; r = r->view.input) {
     r = lower_skip_inline(l, r, info);
+    if (r->view.kind == RELATION_BUILT && r->view.step->kind == BUILD_ALIAS) {
+      continue;
+    }
     if (!lower_grow(l->arena, (void **)&steps, *n, &capacity, sizeof(void *))) {
       return lower_out_of_memory(l);
     }
@@ -321,47 +238,71 @@ static hf_status base_item(lowering *l, const relation *r, const held_info *info
   return lower_input_number(l, &input, &out->input);
 }
 
+/* Takes what was written into the chain, so that the next step can read it. */
+static hf_status settle(walking *w) {
+  const char *list = "";
+  if (w->has_block) {
+    HF_TRY(block_write(&w->open, w->out));
+    list = w->open.list;
+    w->has_block = false;
+    w->is_pending = true;
+  }
+  if (!w->is_pending) {
+    return HF_OK;
+  }
+  w->is_pending = false;
+  w->item = (from_item){.is_base = false};
+  return lower_put_use(w->l, w->out, "input", list, &w->item.name);
+}
+
+static hf_status add_to_block(walking *w, const relation_step *step) {
+  bool added = false;
+  if (w->has_block) {
+    HF_TRY(block_add(&w->open, step, &added));
+  }
+  if (added) {
+    return HF_OK;
+  }
+  HF_TRY(settle(w));
+  HF_TRY(block_begin(&w->open, w->l, &w->item, &step->in));
+  w->has_block = true;
+  return block_add(&w->open, step, &added);
+}
+
 static hf_status other_item(lowering *l, const relation *r, from_item *out);
 
-static hf_status write_relation(lowering *l, piece_list *out, const relation *r, const from_item *in) {
-  writing w = {.l = l, .out = out, .step = r->view.step, .items = {*in}};
-  step_side_names(w.step, w.sides);
+static hf_status write_alone(walking *w, const relation *r) {
+  HF_TRY(settle(w));
+  writing one = {.l = w->l, .out = w->out, .step = r->view.step, .items = {w->item}};
+  step_side_names(one.step, one.sides);
   if (r->view.other != NULL) {
-    HF_TRY(other_item(l, r->view.other, &w.items[1]));
+    HF_TRY(other_item(w->l, r->view.other, &one.items[1]));
   }
-  return write_step(&w);
+  w->is_pending = true;
+  return write_step(&one);
 }
 
-/* Takes what was written into the chain. */
-static hf_status end_body(lowering *l, piece_list *body, from_item *out) {
-  *out = (from_item){.is_base = false};
-  return lower_put_use(l, body, "step", "", &out->name);
+/* ORDER BY and LIMIT of adjacent steps stand in one query. */
+static bool is_limit_of_order(const relation *const *steps, size_t i, size_t n) {
+  return steps[i]->view.step->kind == BUILD_LIMIT && i + 2 < n && steps[i + 1]->view.step->kind == BUILD_SORT;
 }
 
-static hf_status write_chain(lowering *l, piece_list *out, const relation *r, bool as_query,
-                             from_item *item) {
+static hf_status walk_steps(walking *w, const relation *r) {
   const relation **steps = NULL;
   size_t n = 0;
   held_info info;
-  HF_TRY(collect(l, r, &steps, &n, &info));
-  HF_TRY(base_item(l, steps[n - 1], &info, item));
-  size_t last = 0;
-  while (last + 1 < n && steps[last]->view.step->kind == BUILD_ALIAS) {
-    last++;
-  }
-  for (size_t i = n - 1; i-- > last;) {
-    if (steps[i]->view.step->kind == BUILD_ALIAS) {
-      continue;
+  HF_TRY(collect(w->l, r, &steps, &n, &info));
+  HF_TRY(base_item(w->l, steps[n - 1], &info, &w->item));
+  for (size_t i = n - 1; i-- > 0;) {
+    const relation_step *step = steps[i]->view.step;
+    if (block_takes_kind(step->kind)) {
+      HF_TRY(add_to_block(w, step));
+    } else if (is_limit_of_order(steps, i, n)) {
+      writing one = {.l = w->l, .out = w->out, .step = step};
+      HF_TRY(put_limit(&one));
+    } else {
+      HF_TRY(write_alone(w, steps[i]));
     }
-    HF_TRY(write_relation(l, out, steps[i], item));
-    if (i > last || !as_query) {
-      HF_TRY(end_body(l, out, item));
-    }
-  }
-  if (as_query && last == n - 1) { /* nothing but aliases */
-    writing w = {.l = l, .out = out, .step = steps[n - 2]->view.step, .items = {*item}};
-    HF_TRY(lower_put(l, out, "SELECT *"));
-    return put_from(&w);
   }
   return HF_OK;
 }
@@ -373,12 +314,25 @@ static hf_status other_item(lowering *l, const relation *r, from_item *out) {
     return base_item(l, below, &info, out);
   }
   piece_list body = {0};
-  hf_status status = write_chain(l, &body, below, false, out);
+  walking w = {.l = l, .out = &body};
+  hf_status status = walk_steps(&w, below);
+  if (status == HF_OK) {
+    status = settle(&w);
+  }
   buf_reset(&body.run);
+  *out = w.item;
   return status;
 }
 
 hf_status lower_built(lowering *l, piece_list *out, const relation *r) {
-  from_item item;
-  return write_chain(l, out, r, true, &item);
+  walking w = {.l = l, .out = out};
+  HF_TRY(walk_steps(&w, r));
+  if (w.has_block) {
+    return block_write(&w.open, out);
+  }
+  if (w.is_pending) {
+    return HF_OK;
+  }
+  HF_TRY(lower_put(l, out, "SELECT * FROM ")); /* nothing but aliases */
+  return block_put_item(l, out, &w.item, &r->view.step->in, NULL);
 }
