@@ -260,11 +260,11 @@ static hf_status write_quantiles(writer *w, const tree_call *call) {
     if (call->quantiles_descending && is_zero(value)) {
       return write_refuse(w, TREE_REFUSED_SHAPE, "BOUND_AGGREGATE", "%.100s: descending from 0", call->name);
     }
-    bool is_decimal = value->type->kind == TYPE_DECIMAL;
+    bool is_typed = value->type->kind == TYPE_DECIMAL || value->type->kind == TYPE_FLOAT;
     buf_printf(write_to(w), "%s%s%s", i > 0 ? ", " : "", call->quantiles_descending ? "-" : "",
-               is_decimal ? "" : "CAST(");
+               is_typed ? "" : "CAST(");
     HF_TRY(write_value(w, value));
-    buf_text(write_to(w), is_decimal ? "" : " AS DOUBLE)");
+    buf_text(write_to(w), is_typed ? "" : " AS DOUBLE)");
   }
   buf_text(write_to(w), call->quantiles_as_list ? "]" : "");
   return HF_OK;

@@ -10,6 +10,7 @@ typedef enum treatment {
   TREAT_NAMED,
   TREAT_SEPARATOR,
   TREAT_QUANTILE,
+  TREAT_FRACTIONS,
   TREAT_INNER,
   TREAT_PARTS
 } treatment;
@@ -22,7 +23,14 @@ static const struct function_row {
 #include "tree/tree_functions.def"
 };
 
+/* The language is in the name: icu_collate_de. */
+static const char collation[] = "icu_collate_";
+static const struct function_row collation_row = {collation, TREAT_REBIND};
+
 static const struct function_row *find_function(const char *name) {
+  if (strncmp(name, collation, sizeof collation - 1) == 0) {
+    return &collation_row;
+  }
   for (size_t i = 0; i < sizeof function_rows / sizeof function_rows[0]; i++) {
     if (strcmp(function_rows[i].name, name) == 0) {
       return &function_rows[i];
@@ -79,6 +87,28 @@ static hf_status read_lambda(json_view *v, json_view *state, const tree_expressi
   }
   space.types = types;
   return tree_read_expression(v->reader, body, &space, &call->body);
+}
+
+static hf_status read_fractions(json_view *v, json_view *state, const tree_expression *e, tree_call *call) {
+  static const data_type type_float = {.kind = TYPE_FLOAT};
+  struct json_object *array = NULL;
+  HF_TRY(json_read_array(state, "quantiles", &array, &call->n_quantiles));
+  tree_value *values = arena_array(v->reader->a, call->n_quantiles + 1, sizeof *values);
+  if (values == NULL) {
+    return json_read_no_memory(v->reader);
+  }
+  for (size_t i = 0; i < call->n_quantiles; i++) {
+    struct json_object *number = json_object_array_get_idx(array, i);
+    if (!json_object_is_type(number, json_type_double) && !json_object_is_type(number, json_type_int)) {
+      return refuse_function(v, call->name, "a quantile that is no number");
+    }
+    values[i] = (tree_value){.type = &type_float, .number = json_object_get_double(number)};
+  }
+  call->quantiles = values;
+  call->quantiles_as_list = e->type->kind == TYPE_LIST;
+  bool fits =
+      e->n_children == 1 && call->n_quantiles > 0 && (call->n_quantiles == 1 || call->quantiles_as_list);
+  return fits ? HF_OK : refuse_function(v, call->name, "quantiles of an unknown shape");
 }
 
 static hf_status read_quantiles(json_view *v, json_view *state, const tree_expression *e, tree_call *call) {
@@ -157,6 +187,9 @@ static hf_status read_state(json_view *v, struct json_object *data, const tree_e
       return json_read_close(&state);
     case TREAT_QUANTILE:
       HF_TRY(read_quantiles(v, &state, e, call));
+      return json_read_close(&state);
+    case TREAT_FRACTIONS:
+      HF_TRY(read_fractions(v, &state, e, call));
       return json_read_close(&state);
     case TREAT_INNER:
       return read_inner(v, &state, call);

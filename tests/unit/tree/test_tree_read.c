@@ -210,7 +210,7 @@ static const struct refused_query {
 } refused_queries[] = {
     {"SELECT a FROM t TABLESAMPLE 50% (bernoulli)", TREE_REFUSED_OPERATOR, "LOGICAL_SAMPLE"},
     {"SELECT bitstring_agg(b) FROM t", TREE_REFUSED_FUNCTION, "bitstring_agg"},
-    {"SELECT approx_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "approx_quantile"},
+    {"SELECT reservoir_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "reservoir_quantile"},
     {"SELECT reservoir_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "reservoir_quantile"},
     {"SELECT struct_update(st, p := a) FROM t", TREE_REFUSED_FUNCTION, "struct_update"},
     {"SELECT a::VARIANT FROM t", TREE_REFUSED_TYPE, "VARIANT"},
