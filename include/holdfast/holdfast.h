@@ -177,7 +177,11 @@ typedef struct hf_setting {
 /*
  * Opens a session. `uri` "local" (or NULL) starts an engine inside this process
  * with the given settings (`settings` may be NULL when `n_settings` is 0).
- * Errors: HF_E_SETTING_UNKNOWN, HF_E_SETTING_VALUE, HF_E_WORK_DIR (cannot be
+ * With the setting `state_dir` the session goes on where the last one on that
+ * directory ended, after an exit of any kind: its views, settings and held results
+ * are there (docs/state-dir.md).
+ * Errors: HF_E_SETTING_UNKNOWN, HF_E_SETTING_VALUE, HF_E_STATE_DIR (in use by
+ * another process, which is named; damaged; of another version), HF_E_WORK_DIR (cannot be
  * created or is locked by another process), HF_E_VERSION (another libduckdb than
  * the pinned one), HF_E_UNSUPPORTED (another kind of uri).
  * Thread: any. Cost: opens no DuckDB instance before the first query needs it.
@@ -192,7 +196,8 @@ hf_status hf_session_new(hf_session *peer, hf_session **out, hf_error *error);
  * Closes a session: cancels its running queries, removes its views and held
  * results with their files. The last session of an engine ends the engine and
  * removes its work directory. Result streams that are still open stay readable
- * until they are released. Accepts NULL.
+ * until they are released. The session of a state directory keeps its views,
+ * settings, and the held results that a name leads to. Accepts NULL.
  */
 void hf_session_close(hf_session *session);
 

@@ -4,7 +4,7 @@
  * What the commands do with them is in commands.c and holding.c.
  * Thread: any. Lists never change; names.lock guards which one is in force.
  */
-#include "session/names.h"
+#include "session/session_internal.h"
 
 #include "base/mem.h"
 #include "base/nearest.h"

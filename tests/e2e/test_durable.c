@@ -313,8 +313,9 @@ static void orphans_are_swept_and_foreign_files_stay(void **state) {
   state_end(c);
   snprintf(path, sizeof path, "%s/work/0f8fad5b-d9cb-469f-a165-70867728950e/7/1/1-1", c->work_dir);
   assert_int_equal(file_make_dirs(path, NULL), HF_OK);
-  strcat(path, "/index");
-  assert_int_equal(file_write_whole(path, "x", 1, false, NULL), HF_OK);
+  char index[320];
+  snprintf(index, sizeof index, "%s/index", path);
+  assert_int_equal(file_write_whole(index, "x", 1, false, NULL), HF_OK);
   snprintf(path, sizeof path, "%s/work/notes.txt", c->work_dir);
   assert_int_equal(file_write_whole(path, "x", 1, false, NULL), HF_OK);
   state_begin(c);

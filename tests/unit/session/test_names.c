@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of names: lookup, suggestions, the exchange, and what happens for lack of memory. */
-#include "session/names.h"
+#include "session/session_internal.h"
 
 #include "base/mem.h"
 
