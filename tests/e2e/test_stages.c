@@ -115,6 +115,27 @@ static void stages_are_explained_with_tasks_and_shares(void **state) {
   hf_df_free(df);
 }
 
+static void stages_join_client_data_with_files(void **state) {
+  api_case *c = *state;
+  write_parquet(c);
+  api_run(c, "SET tasks = 3");
+  hf_df *query = api_sql(c, "SELECT i AS x, i % 2 AS p FROM range(5000) t(i)"), *client = NULL;
+  struct ArrowArrayStream stream;
+  assert_int_equal(hf_df_collect(query, NULL, &stream, &c->error), HF_OK);
+  assert_int_equal(hf_session_from_stream(c->session, &stream, &client, &c->error), HF_OK);
+  assert_int_equal(hf_df_create_view(client, "client", true, &c->error), HF_OK);
+  hf_df *joined = api_sql(c, text(c, "SELECT p, count(*), sum(f.x)::BIGINT FROM client JOIN '@/p.parquet' f "
+                                     "USING (x) GROUP BY p ORDER BY p"));
+  hf_profile profile = api_expect_df(c, joined, "0|2500|6247500\n1|2500|6250000\n");
+  assert_int_equal(profile.widest_tasks, 3);
+  hf_df *alone = api_sql(c, "SELECT p, max(x), list(x)[2] FROM client WHERE x > 4990 GROUP BY p ORDER BY p");
+  api_expect_df(c, alone, "0|4998|4994\n1|4999|4993\n");
+  hf_df_free(alone);
+  hf_df_free(joined);
+  hf_df_free(client);
+  hf_df_free(query);
+}
+
 static void stages_setting_is_checked(void **state) {
   api_case *c = *state;
   assert_int_equal(hf_session_set(c->session, "tasks", "0", &c->error), HF_E_SETTING_VALUE);
@@ -132,6 +153,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(stages_fill_a_hold_that_other_stages_read, api_case_open,
                                       api_case_close),
       cmocka_unit_test_setup_teardown(stages_are_explained_with_tasks_and_shares, api_case_open,
+                                      api_case_close),
+      cmocka_unit_test_setup_teardown(stages_join_client_data_with_files, api_case_open_one_thread,
                                       api_case_close),
       cmocka_unit_test_setup_teardown(stages_setting_is_checked, api_case_open, api_case_close),
   };
