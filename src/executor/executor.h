@@ -31,9 +31,10 @@ typedef struct task_report {
   task_output output;   /* FINISHED */
   uint64_t source_rows; /* rows read from files */
   uint64_t source_files;
-  uint64_t block_rows; /* rows read from blocks */
-  uint64_t held_rows;  /* thereof from held results */
-  uint64_t own_rows;   /* thereof from earlier stages of the job */
+  uint64_t block_rows;                   /* rows read from blocks */
+  uint64_t held_rows;                    /* thereof from held results */
+  uint64_t held_blocks, held_blocks_all; /* of held results: read, and there are */
+  uint64_t own_rows;                     /* thereof from earlier stages of the job */
   uint64_t peak_memory_bytes;
   uint64_t run_us;
   hf_error error;     /* FAILED: with origin; cancelled attempts fail with CANCELLED */

@@ -126,12 +126,22 @@ static hf_status source_init(task_source *s, const executor *x, const task_input
       return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the inputs of a task");
     }
   }
+  range_filter *filters = arena_array(a, s->plan->n_filters, sizeof *filters);
+  if (filters == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the inputs of a task");
+  }
+  for (size_t i = 0; i < s->plan->n_filters; i++) {
+    const stage_filter *f = &s->plan->filters[i];
+    filters[i] = (range_filter){f->column, (range_op)f->op, {f->key_high, f->key_low}};
+  }
   block_input_options options = {.locations = locations,
                                  .n_locations = given->n_blocks,
                                  .ordered = s->plan->ordered,
                                  .verify = s->plan->verify,
                                  .threads = x->threads_each,
-                                 .keeper = uuid_is_none(&s->plan->held_key) ? NULL : x->keeper};
+                                 .keeper = uuid_is_none(&s->plan->held_key) ? NULL : x->keeper,
+                                 .filters = filters,
+                                 .n_filters = s->plan->n_filters};
   HF_TRY(note(s, block_input_new(&options, &s->blocks, error)));
   s->ops = block_input_ops();
   if (!has_same_types(block_input_columns(s->blocks), &s->plan->columns)) {
@@ -193,6 +203,19 @@ void task_inputs_rows(const task_inputs *inputs, uint64_t *rows, uint64_t *held_
     *rows += read;
     *held_rows += uuid_is_none(&s->plan->held_key) ? 0 : read;
     *own_rows += s->is_own ? read : 0;
+  }
+}
+
+void task_inputs_blocks(const task_inputs *inputs, uint64_t *read, uint64_t *all) {
+  *read = *all = 0;
+  for (size_t i = 0; i < inputs->n; i++) {
+    const task_source *s = &inputs->sources[i];
+    uint64_t of_input[2] = {0, 0};
+    if (s->blocks != NULL && !uuid_is_none(&s->plan->held_key)) {
+      block_input_blocks(s->blocks, &of_input[0], &of_input[1]);
+    }
+    *read += of_input[0];
+    *all += of_input[1];
   }
 }
 

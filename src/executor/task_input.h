@@ -21,6 +21,8 @@ hf_status task_inputs_open(task_inputs *inputs, const executor *x, const stage_p
 void task_inputs_close(task_inputs *inputs);
 /* Rows read, of all inputs, of held ones and of earlier stages of the job. */
 void task_inputs_rows(const task_inputs *inputs, uint64_t *rows, uint64_t *held_rows, uint64_t *own_rows);
+/* Blocks of held results that are read, of all those of the task: the others hold no wanted row. */
+void task_inputs_blocks(const task_inputs *inputs, uint64_t *read, uint64_t *all);
 /* The held result whose block could not be read, or none. */
 uuid task_inputs_lost_key(const task_inputs *inputs);
 

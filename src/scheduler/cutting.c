@@ -220,6 +220,7 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
   if (root == NULL) {
     return HF_OK;
   }
+  HF_TRY(pruning_note(p, root, error));
   tree_refusal refusal = {0};
   cut_options options = {.tasks = p->n_tasks,
                          .broadcast_bytes = TASK_BYTES,

@@ -227,6 +227,8 @@ static hf_status bind_on(void *context, engine *planner_engine, hf_error *error)
   }
   if (p->n_tasks > 1) {
     HF_TRY(cutting_try(planner_engine, p, error));
+  } else if (!p->is_describing) {
+    HF_TRY(pruning_try(planner_engine, p, error));
   }
   return p->wants_traits ? plan_traits_of(planner_engine, &p->query, p->memory, &p->traits, error) : HF_OK;
 }
@@ -257,6 +259,7 @@ static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   p->wants_traits = p->is_fill;
   p->traits = (plan_traits){0};
   p->graph = (cut_graph){0};
+  p->pruning = NULL;
   p->fallback = NULL;
   if (p->memory == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to plan");

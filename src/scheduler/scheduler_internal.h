@@ -116,6 +116,13 @@ typedef struct planned_stage {
   size_t n_reads; /* inputs of later stages that it is */
 } planned_stage;
 
+/* What is wanted of the rows of a held input. */
+typedef struct planned_pruning {
+  size_t n_scans; /* that the plan has of it */
+  size_t n_filters;
+  stage_filter *filters;
+} planned_pruning;
+
 /*
  * A relation on its way to stages. Handed to and fro: a planning thread owns it from planning_post until its message
  * comes back.
@@ -144,11 +151,12 @@ typedef struct planning {
   bool ordered;        /* the output is */
   bool reads_in_order; /* inputs that have an order are handed out in it */
   plan_traits traits;
-  uint32_t n_tasks;     /* that the query is to be split into */
-  bool may_be_light;    /* it reads nothing, and all slots are taken */
-  bool is_light;        /* it is over at once: it need not wait for a slot */
-  cut_graph graph;      /* no stages: the lowered query runs as one task */
-  const char *fallback; /* why, though more tasks were wanted; NULL: they were not, or there is a graph */
+  uint32_t n_tasks;         /* that the query is to be split into */
+  bool may_be_light;        /* it reads nothing, and all slots are taken */
+  bool is_light;            /* it is over at once: it need not wait for a slot */
+  planned_pruning *pruning; /* one an input of the query; NULL: not known */
+  cut_graph graph;          /* no stages: the lowered query runs as one task */
+  const char *fallback;     /* why, though more tasks were wanted; NULL: they were not, or there is a graph */
   size_t n_stages;
   const planned_stage *stages; /* the last gives the result */
   uint64_t planning_us;        /* of all tries */
@@ -172,6 +180,10 @@ uint64_t planning_input_bytes(const planning *p);
 
 /* cutting.c: makes the graph, or says why there is none. `columns` are known. Thread: a planning thread. */
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error);
+/* pruning.c: notes the conditions that a plan has on its held inputs; or makes the plan for that, when it is worth it. Thread: a
+ * planning thread. */
+hf_status pruning_note(planning *p, const tree_node *root, hf_error *error);
+hf_status pruning_try(engine *planner_engine, planning *p, hf_error *error);
 /* freshness.c: looks at the sources of held results that want it; true when some have changed. Thread: a planning
  * thread. */
 bool freshness_check(planning *p);

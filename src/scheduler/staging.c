@@ -114,6 +114,11 @@ static hf_status held_blocks_of(const planning *p, const lower_input *from, stag
                           .attempt = at->attempt};
   }
   in->plan->held_key = key;
+  if (p->pruning != NULL) {
+    const planned_pruning *pruning = &p->pruning[from - p->query.inputs];
+    in->plan->n_filters = pruning->n_filters;
+    in->plan->filters = pruning->filters;
+  }
   return share_blocks(p, refs, need->n_locations, in, error);
 }
 
