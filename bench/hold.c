@@ -50,7 +50,8 @@ static void measure_fill(rival *r, hf_session *s, const char *parquet, size_t ru
 
 static void measure_warm(rival *r, hf_session *s, const char *parquet, size_t runs) {
   measure total = {.group = "warm", .name = "five warm reads, total", .rival = "Parquet", .must = 0.9};
-  measure native_total = {.group = "warm", .name = "five warm reads, total", .rival = "native table", .must = 1.5};
+  measure native_total = {
+      .group = "warm", .name = "five warm reads, total", .rival = "native table", .must = 1.5};
   for (size_t run = 0; run < runs; run++) {
     measure_add(&total, 0, 0);
     measure_add(&native_total, 0, 0);
