@@ -48,10 +48,12 @@ static hf_status copy_entry(const entry_view *view, held_need *need, arena *a, h
   return HF_OK;
 }
 
+/* Who waited for another's fill is a wait in the profile, and has read it all the same. */
 static void count_hit(scheduler *s, job *j, held_need *need) {
-  if (!need->is_counted) {
+  if (!need->is_counted || need->is_wait) {
+    j->profile.held_hits += need->is_counted ? 0 : 1;
     need->is_counted = true;
-    j->profile.held_hits++;
+    need->is_wait = false;
     registry_touch(s->registry, &need->key, clock_wall_us());
   }
 }
@@ -186,7 +188,7 @@ static hf_status ask(scheduler *s, job *j, held_need *need, hf_error *error) {
     case BEGIN_WAITING:
       if (!need->is_counted) {
         j->profile.held_waits++;
-        registry_touch(s->registry, &need->key, clock_wall_us());
+        need->is_wait = true;
       }
       wait_for(s, need);
       return HF_OK;

@@ -10,6 +10,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -242,6 +243,7 @@ void job_cancel(scheduler *s, job *j, hf_status code) {
     stop_error(j);
   }
   job_raise(s, j, JOB_EVENT_CANCEL);
+  fault_point("scheduler.cancels");
 }
 
 bool job_stop_now(scheduler *s, job *j) {

@@ -77,6 +77,7 @@ typedef struct held_need {
   char fingerprint[33];
   need_state state;
   bool is_counted;   /* in the profile, as hit, fill or wait: what it was at first */
+  bool is_wait;      /* counted as one, and not yet read */
   bool is_inlined;   /* counted as inline */
   bool stays_inline; /* its fill failed: not asked again by this job */
   bool is_ours;      /* this job had it computed: it is as fresh as the job */
