@@ -63,9 +63,9 @@ const char *engine_extension_dir(arena *a);
  * STATEMENT_REFUSED of anything but queries. */
 hf_status engine_parse(engine *e, const char *sql, arena *a, const char **json, hf_error *error);
 
-/* What hf_scan(<i>) stands for while planning: columns named c0…, rows. */
+/* What hf_scan(<i>) stands for while planning: columns and rows. */
 typedef struct engine_scan {
-  const char *id;        /* the text between the parentheses is "'<id>'" */
+  const char *id; /* the text between the parentheses is "'<id>'" */
   const schema *columns;
   uint64_t rows;
   bool rows_exact;
