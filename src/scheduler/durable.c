@@ -19,6 +19,7 @@
 #include "base/log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool durable_keeps(const scheduler *s, const uuid *session) {
@@ -263,14 +264,14 @@ typedef struct keep_call {
   bool failed;
 } keep_call;
 
+static int key_order(const void *a, const void *b) {
+  return strcmp(((const uuid *)a)->text, ((const uuid *)b)->text);
+}
+
 static bool gather_forgotten(void *context, const declaration *row) {
   keep_call *c = context;
-  for (size_t i = 0; i < c->n_keys; i++) {
-    if (uuid_equal(&c->keys[i], &row->key)) {
-      return true;
-    }
-  }
-  if (row->by_content && !row->released) {
+  bool is_kept = c->n_keys > 0 && bsearch(&row->key, c->keys, c->n_keys, sizeof *c->keys, key_order) != NULL;
+  if (is_kept || (row->by_content && !row->released)) {
     return true;
   }
   if (c->n_gone == c->capacity) {

@@ -143,7 +143,7 @@ typedef struct hold_row {
 void scheduler_list_holds(scheduler *s, const uuid *session, void (*each)(void *context, const hold_row *row),
                           void *context);
 
-/* Of the kept session: forgets all holds but these, and those that are found by their content; their files go. */
+/* Of the kept session: forgets all holds but these, sorted by their text, and those that are found by their content; their files go. */
 void scheduler_keep_only(scheduler *s, const uuid *keys, size_t n_keys);
 
 /* Cancels the session's jobs, removes its holds with their files unless it is the kept one; waits until that is done. */

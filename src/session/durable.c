@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -144,6 +144,7 @@ typedef struct saved_data {
 typedef struct saved_name {
   struct saved_name *next;
   journal_name row;
+  name_entry entry; /* bound NULL: it could not be read */
 } saved_name;
 
 /* A start on its way. */
@@ -153,7 +154,8 @@ typedef struct starting {
   size_t n_given;
   arena *memory;
   saved_data *data;
-  saved_name *names;
+  saved_name *names, *last_name;
+  size_t n_names;
 } starting;
 
 static bool is_given(const starting *start, const char *key) {
@@ -226,7 +228,9 @@ static hf_status take_name(void *context, const journal_name *row, hf_error *err
   if (name->row.name == NULL || name->row.bound == NULL || (row->plain != NULL && name->row.plain == NULL)) {
     return no_memory(error);
   }
-  LL_APPEND(start->names, name);
+  *(start->last_name == NULL ? &start->names : &start->last_name->next) = name;
+  start->last_name = name;
+  start->n_names++;
   return HF_OK;
 }
 
@@ -252,31 +256,29 @@ static const relation *find_data(void *context, const uuid *id) {
   return NULL;
 }
 
-static hf_status unpack_name(starting *start, const journal_name *row, engine *planner, hf_error *error) {
+static hf_status unpack_name(starting *start, saved_name *name, engine *planner, hf_error *error) {
+  const journal_name *row = &name->row;
   relation_names known = {.lookup = no_name, .name_at = no_name_at, .context = start, .local = find_data};
   relation *bound = NULL, *plain = NULL;
-  bool done = false;
   HF_TRY(relation_unpack(row->bound, row->bound_bytes, planner, &known, &bound, error));
   hf_status status = row->plain == NULL
                          ? HF_OK
                          : relation_unpack(row->plain, row->plain_bytes, planner, &known, &plain, error);
-  if (status == HF_OK) {
-    name_entry entry = {.name = row->name, .bound = bound, .plain = plain, .cache_made = row->cache_made};
-    status = names_exchange(&start->session->names, row->name, NULL, &entry, &done, error);
+  if (status != HF_OK) {
+    relation_release(bound);
+    return status;
   }
-  relation_release(bound);
-  if (plain != NULL) {
-    relation_release(plain);
-  }
-  return status;
+  name->entry =
+      (name_entry){.name = row->name, .bound = bound, .plain = plain, .cache_made = row->cache_made};
+  return HF_OK;
 }
 
 /* A name that cannot be read stays in the journal, and nothing that it may lead to goes. */
 static hf_status unpack_names(void *context, engine *planner, hf_error *error) {
   starting *start = context;
-  for (const saved_name *name = start->names; name != NULL; name = name->next) {
+  for (saved_name *name = start->names; name != NULL; name = name->next) {
     hf_error why = {0};
-    hf_status status = unpack_name(start, &name->row, planner, &why);
+    hf_status status = unpack_name(start, name, planner, &why);
     if (status == HF_E_OUT_OF_MEMORY) {
       error_move(error, &why);
       return status;
@@ -291,10 +293,27 @@ static hf_status unpack_names(void *context, engine *planner, hf_error *error) {
   return HF_OK;
 }
 
-static void release_data(starting *start) {
-  saved_data *data = NULL;
-  LL_FOREACH(start->data, data) {
+static hf_status fill_names(starting *start, hf_error *error) {
+  name_entry *entries = arena_array(start->memory, start->n_names, sizeof *entries);
+  size_t n = 0;
+  if (entries == NULL) {
+    return no_memory(error);
+  }
+  for (const saved_name *name = start->names; name != NULL; name = name->next) {
+    if (name->entry.bound != NULL) {
+      entries[n++] = name->entry;
+    }
+  }
+  return names_fill(&start->session->names, entries, n, error);
+}
+
+static void release_all(starting *start) {
+  for (const saved_data *data = start->data; data != NULL; data = data->next) {
     relation_release(data->local);
+  }
+  for (const saved_name *name = start->names; name != NULL; name = name->next) {
+    relation_release(name->entry.bound);
+    relation_release(name->entry.plain);
   }
 }
 
@@ -311,7 +330,10 @@ hf_status durable_start(session *s, const hf_setting *given, size_t n_given, hf_
   if (status == HF_OK && start.names != NULL) {
     status = session_with_planner(s, unpack_names, &start, error);
   }
-  release_data(&start);
+  if (status == HF_OK) {
+    status = fill_names(&start, error);
+  }
+  release_all(&start);
   arena_free(start.memory);
   if (status == HF_OK) {
     durable_trim(s);
@@ -444,6 +466,10 @@ static hf_status trim_data(void *context, const journal_data *row, hf_error *err
   return HF_OK;
 }
 
+static int hold_order(const void *a, const void *b) {
+  return strcmp(((const uuid *)a)->text, ((const uuid *)b)->text);
+}
+
 void durable_trim(session *s) {
   if (s->journal == NULL || s->has_unread_names) {
     return;
@@ -458,6 +484,9 @@ void durable_trim(session *s) {
   name_list_release(list);
   if (!r.failed) {
     journal_reader reader = {.context = &t, .data = trim_data};
+    if (r.n_holds > 0) {
+      qsort(r.holds, r.n_holds, sizeof *r.holds, hold_order);
+    }
     scheduler_keep_only(runtime_scheduler(s->runtime), r.holds, r.n_holds);
     journal_load(s->journal, &reader, NULL);
   }

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -181,6 +182,33 @@ name_list *names_snapshot(names *n) {
   name_list *list = name_list_retain(n->list);
   pthread_mutex_unlock(&n->lock);
   return list;
+}
+
+static int name_order(const void *a, const void *b) {
+  return strcasecmp(((const name_entry *)a)->name, ((const name_entry *)b)->name);
+}
+
+hf_status names_fill(names *n, name_entry *entries, size_t n_entries, hf_error *error) {
+  if (n_entries == 0) {
+    return HF_OK;
+  }
+  qsort(entries, n_entries, sizeof *entries, name_order);
+  name_list *list = list_new(n_entries);
+  bool is_complete = list != NULL;
+  for (size_t i = 0; is_complete && i < n_entries; i++) {
+    bool is_again = i > 0 && strcasecmp(entries[i].name, entries[i - 1].name) == 0;
+    is_complete = is_again || list_append(list, &entries[i]);
+  }
+  if (!is_complete) {
+    name_list_release(list);
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the names of a session");
+  }
+  pthread_mutex_lock(&n->lock);
+  name_list *old = n->list;
+  n->list = list;
+  pthread_mutex_unlock(&n->lock);
+  name_list_release(old);
+  return HF_OK;
 }
 
 hf_status names_exchange(names *n, const char *name, const relation *expected, const name_entry *entry,

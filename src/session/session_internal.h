@@ -50,6 +50,9 @@ hf_status names_init(names *n, hf_error *error);
 void names_destroy(names *n);
 /* Returns the list in force, retained for the caller. */
 name_list *names_snapshot(names *n);
+/* Puts these in place of all names, of which there are none yet; what they point at is copied or retained. Of two that are
+ * alike the first counts. Errors: OUT_OF_MEMORY. */
+hf_status names_fill(names *n, name_entry *entries, size_t n_entries, hf_error *error);
 
 /*
  * Puts `entry` in the place of what `name` is bound to now, in one step. `expected` says what that is (NULL: the name
