@@ -245,9 +245,11 @@ hf_status hf_df_order_by(hf_df *df, hf_list keys, hf_df **out, hf_error *error) 
 
 hf_status hf_df_limit(hf_df *df, uint64_t limit, uint64_t offset, hf_df **out, hf_error *error) {
   HF_TRY(check_frame("df", df, error));
-  bool has_limit = limit != HF_NO_LIMIT;
-  build_step step = {
-      .kind = BUILD_LIMIT, .has_limit = has_limit, .limit = has_limit ? limit : 0, .offset = offset};
+  bool has_limit = limit <= INT64_MAX; /* of more rows nothing has any */
+  build_step step = {.kind = BUILD_LIMIT,
+                     .has_limit = has_limit,
+                     .limit = has_limit ? limit : 0,
+                     .offset = offset <= INT64_MAX ? offset : INT64_MAX};
   return build(df, &step, out, error);
 }
 

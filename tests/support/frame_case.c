@@ -49,7 +49,7 @@ int frame_case_open(void **state) {
             "(i * 31 %% 50)::INTEGER AS customer, (i * 7919 %% 100000 / 100)::DECIMAL(10,2) AS amount, "
             "DATE '2024-01-01' + (i %% 366)::INTEGER AS day, 'it''s \"' || i %% 5 AS \"odd name\", "
             "(i %% 11)::INTEGER AS \"a.b\", (i %% 13)::INTEGER AS \"quo\"\"te\", i / 8 AS \"größe\" "
-            "FROM range(10000) t(i)) TO '%s/sales.parquet' (ROW_GROUP_SIZE 2048)",
+            "FROM range(3000) t(i)) TO '%s/sales.parquet' (ROW_GROUP_SIZE 2048)",
             f->api->dir);
   plain_run(f->plain,
             "COPY (SELECT i AS customer, 'name ' || i AS name, 'r' || i %% 4 AS region FROM range(40) t(i)) "

@@ -11,7 +11,7 @@
 #include "support/oracle.h"
 
 /*
- * sales: 10,000 rows in Parquet, groups of 2,048: id BIGINT, region VARCHAR (a NULL now and then), customer INTEGER,
+ * sales: 3,000 rows in Parquet, groups of 2,048: id BIGINT, region VARCHAR (a NULL now and then), customer INTEGER,
  * amount DECIMAL(10,2), day DATE, "odd name" VARCHAR, "a.b" INTEGER, "quo""te" INTEGER, "größe" DOUBLE.
  * people: 40 rows of CSV: customer, name, region. Views of these names are in the session and in the oracle.
  */
