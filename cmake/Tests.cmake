@@ -4,6 +4,7 @@
 #   tests/e2e/test_*.c            cmocka, whole queries          label e2e
 #   tests/chaos/test_*.c          cmocka, many random actions    label chaos
 #   tests/cli/*.sh, *.py          any executable script          label cli
+#   tests/isolation/*.spec        permutations of steps          label isolation
 #   models/check                  spin, every interleaving       label models
 #   examples/*.c                  public header and library only label example
 # tests/support/*.c is linked into the tests in C. Scripts find the command in $HOLDFAST.
@@ -73,6 +74,17 @@ endforeach()
 file(GLOB sources CONFIGURE_DEPENDS examples/*.c)
 foreach(source ${sources})
   hf_c_test(${source} example holdfast)
+endforeach()
+
+# tests/isolation/*.c: the runner of tests/isolation/*.spec, interleavings as text.
+file(GLOB sources CONFIGURE_DEPENDS tests/isolation/*.c)
+file(GLOB specs CONFIGURE_DEPENDS tests/isolation/*.spec)
+add_executable(isolation_run ${sources})
+target_link_libraries(isolation_run PRIVATE hf_settings ${test_libraries})
+set_target_properties(isolation_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+foreach(spec ${specs})
+  get_filename_component(name ${spec} NAME_WE)
+  hf_register(isolation/${name} isolation $<TARGET_FILE:isolation_run> ${spec})
 endforeach()
 
 # tests/corpus/*.c: the runner of sqllogictest files, which runs those of tests/slt.
