@@ -58,6 +58,9 @@ static hf_status load_entry(scheduler *s, const entry_view *view, hf_error *erro
   entry_view restored = *view;
   restored.output.locations = locations;
   hf_status status = registry_restore(s->registry, &restored, error);
+  if (status == HF_OK) {
+    leaving_admitted(s, &view->session, view->output.bytes, NULL);
+  }
   arena_free(a);
   return status;
 }

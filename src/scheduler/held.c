@@ -334,7 +334,7 @@ static bool enter(scheduler *s, job *fill, const entry_output *output) {
   if (durable_complete(s, fill, output) == COMPLETE_REFUSED) {
     return false;
   }
-  leaving_admitted(s, fill);
+  leaving_admitted(s, &fill->session, output->bytes, &fill->settings);
   return true;
 }
 
@@ -359,6 +359,7 @@ bool held_drop(scheduler *s, const uuid *key, const char *why) {
   entry_view view;
   registry_lookup(s->registry, key, &view);
   durable_dropped(s, &view);
+  leaving_dropped(s, &view);
   return registry_invalidate(s->registry, key, why, &s->actions);
 }
 

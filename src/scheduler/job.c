@@ -300,6 +300,7 @@ void owner_forget(scheduler *s, const uuid *id) {
 /* Its jobs are over: its holds go, and the call returns when their files have gone. */
 static void owner_remove(scheduler *s, owner *of) {
   if (!durable_keeps(s, &of->id)) {
+    s->held_bytes -= of->held_bytes;
     registry_remove_session(s->registry, &of->id, &s->actions);
     declarations_remove_session(s->declared, &of->id);
   }

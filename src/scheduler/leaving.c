@@ -53,43 +53,47 @@ static void leave_at(scheduler *s, uint64_t deadline_us) {
 
 /* ----------------------------------------------------------------- eviction */
 
+typedef struct room_limit {
+  uint64_t bytes;
+  const char *why; /* the victims go */
+} room_limit;
+
 /* Entries with data, of a session or of all. */
 typedef struct stock {
   const scheduler *scheduler;
   evict_entry *entries; /* NULL: only counted */
   size_t n;
-  uint64_t bytes;
 } stock;
 
-static bool count_one(void *context, const entry_view *view) {
+static bool gather_one(void *context, const entry_view *view) {
   stock *found = context;
   if (view->state != ENTRY_MATERIALISED && view->state != ENTRY_UNAVAILABLE) {
     return true;
   }
   if (found->entries != NULL) {
     const declaration *row = declarations_find(found->scheduler->declared, &view->key);
-    uint64_t read_us =
-        view->last_read_us > view->output.created_us ? view->last_read_us : view->output.created_us;
+    uint64_t read_us = view->last_read_us, created_us = view->output.created_us;
     found->entries[found->n] = (evict_entry){.key = view->key,
                                              .bytes = view->output.bytes,
                                              .cost_us = view->output.cost_us,
-                                             .last_read_us = read_us,
+                                             .last_read_us = read_us > created_us ? read_us : created_us,
                                              .in_use = view->n_leases > 0,
                                              .lineage_cut = row != NULL && row->lineage == LINEAGE_CUT};
   }
   found->n++;
-  found->bytes += view->output.bytes;
   return true;
 }
 
-static bool evict(scheduler *s, const uuid *session, stock *found, uint64_t need_bytes, const char *why) {
-  evict_entry *entries = mem_zalloc(found->n, sizeof *entries);
-  size_t *victims = mem_zalloc(found->n, sizeof *victims);
+static bool evict(scheduler *s, const uuid *session, uint64_t need_bytes, const char *why) {
+  stock found = {.scheduler = s};
+  registry_each(s->registry, session, gather_one, &found);
+  evict_entry *entries = mem_zalloc(found.n, sizeof *entries);
+  size_t *victims = mem_zalloc(found.n, sizeof *victims);
   size_t n_victims = 0;
   if (entries != NULL && victims != NULL) {
-    *found = (stock){.scheduler = s, .entries = entries};
-    registry_each(s->registry, session, count_one, found);
-    n_victims = evict_choose(entries, found->n, need_bytes, clock_wall_us(), victims);
+    found = (stock){.scheduler = s, .entries = entries};
+    registry_each(s->registry, session, gather_one, &found);
+    n_victims = evict_choose(entries, found.n, need_bytes, clock_wall_us(), victims);
   }
   for (size_t i = 0; i < n_victims; i++) {
     held_drop(s, &entries[victims[i]].key, why);
@@ -99,41 +103,61 @@ static bool evict(scheduler *s, const uuid *session, stock *found, uint64_t need
   return n_victims > 0;
 }
 
-/* Makes room for `bytes` more below a limit; false, and nothing went, when that cannot be. */
-static bool make_room(scheduler *s, const uuid *session, uint64_t bytes, uint64_t limit, const char *why) {
-  stock found = {.scheduler = s};
-  if (limit == UINT64_MAX) {
-    return true;
-  }
-  if (bytes > limit) {
+/* Makes room for `bytes` more where `held` are; false, and nothing went, when that cannot be. */
+static bool make_room(scheduler *s, const uuid *session, uint64_t held, uint64_t bytes,
+                      const room_limit *limit) {
+  if (bytes > limit->bytes) {
     return false;
   }
-  registry_each(s->registry, session, count_one, &found);
-  uint64_t room = limit - bytes;
-  return found.bytes <= room || evict(s, session, &found, found.bytes - room, why);
+  uint64_t room = limit->bytes - bytes;
+  if (held <= room) {
+    return true;
+  }
+  /* Some more, so that not every fill at the limit looks at all entries. */
+  return evict(s, session, held - room + limit->bytes / 64, limit->why) ||
+         evict(s, session, held - room, limit->why);
 }
 
 const char *leaving_refuse(scheduler *s, const job *fill) {
-  uint64_t of_session = fill->settings.hold_session_max_bytes;
-  if (fill->bytes > s->hold_max_bytes) {
+  room_limit of_session = {fill->settings.hold_session_max_bytes, "evicted: hold.session_max_bytes"};
+  room_limit of_all = {s->hold_max_bytes, "evicted: hold.max_bytes"};
+  if (fill->bytes > of_all.bytes) {
     return "it is larger than hold.max_bytes";
   }
-  if (of_session != 0 && fill->bytes > of_session) {
+  if (of_session.bytes != 0 && fill->bytes > of_session.bytes) {
     return "it is larger than hold.session_max_bytes";
   }
-  if (of_session != 0 &&
-      !make_room(s, &fill->session, fill->bytes, of_session, "evicted: hold.session_max_bytes")) {
+  const owner *of = owner_find(s, &fill->session);
+  if (of_session.bytes != 0 && of != NULL &&
+      !make_room(s, &fill->session, of->held_bytes, fill->bytes, &of_session)) {
     return "hold.session_max_bytes is taken by results in use";
   }
-  if (!make_room(s, NULL, fill->bytes, s->hold_max_bytes, "evicted: hold.max_bytes")) {
-    return "hold.max_bytes is taken by results in use";
-  }
-  return NULL;
+  return make_room(s, NULL, s->held_bytes, fill->bytes, &of_all)
+             ? NULL
+             : "hold.max_bytes is taken by results in use";
 }
 
-void leaving_admitted(scheduler *s, const job *fill) {
-  if (fill->settings.hold_ttl_us != 0) {
-    leave_at(s, clock_monotonic_us() + fill->settings.hold_ttl_us);
+void leaving_admitted(scheduler *s, const uuid *session, uint64_t bytes, const job_settings *settings) {
+  owner *of = owner_find(s, session);
+  s->held_bytes += bytes;
+  if (of != NULL) {
+    of->held_bytes += bytes;
+  }
+  if (settings != NULL && settings->hold_ttl_us != 0) {
+    leave_at(s, clock_monotonic_us() + settings->hold_ttl_us);
+  }
+}
+
+void leaving_dropped(scheduler *s, const entry_view *view) {
+  uint64_t bytes = view->output.bytes;
+  if (view->state != ENTRY_MATERIALISED && view->state != ENTRY_UNAVAILABLE) {
+    return;
+  }
+  owner *of = owner_find(s, &view->session);
+  s->held_bytes -= bytes;
+  if (of != NULL) {
+    of->held_bytes -=
+        bytes < of->held_bytes ? bytes : of->held_bytes; /* one from the journal came before its owner */
   }
 }
 
@@ -145,6 +169,7 @@ bool leaving_pass(scheduler *s, job *fill, const entry_output *output) {
       registry_complete(s->registry, &fill->key, fill->id, output, &s->actions) != COMPLETE_PROMOTED) {
     return false;
   }
+  leaving_admitted(s, &fill->session, output->bytes, NULL);
   *p = (passing){.next = s->passing, .key = fill->key, .fill = fill->id};
   s->passing = p;
   return true;
@@ -284,7 +309,7 @@ uint64_t leaving_watch(scheduler *s) {
   sweep w = {.scheduler = s, .now_us = now_us, .wall_us = clock_wall_us()};
   drop_expired(s, &w);
   drop_idle(s, &w);
-  make_room(s, NULL, 0, s->hold_max_bytes, "evicted: hold.max_bytes");
+  make_room(s, NULL, s->held_bytes, 0, &(room_limit){s->hold_max_bytes, "evicted: hold.max_bytes"});
   s->next_leave_us = w.next_us;
   scheduler_settle(s);
   return s->next_leave_us;

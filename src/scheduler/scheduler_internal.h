@@ -249,7 +249,8 @@ typedef struct owner {
   uuid id;
   size_t n_active; /* jobs that are not over */
   call *removal;   /* waits for n_active 0, or NULL */
-  uint64_t ttl_us; /* of its held results, by its latest job; 0: none */
+  uint64_t held_bytes; /* of its held results */
+  uint64_t ttl_us;     /* of these, by its latest job; 0: none */
   uint64_t last_active_us;
   bool is_idle; /* and its held results have gone for that */
   UT_hash_handle hh;
@@ -381,8 +382,9 @@ void leaving_note(scheduler *s, owner *of, const job_settings *settings);
 void leaving_rested(scheduler *s, owner *of);
 /* Makes room for what the fill made, at the cost of others. NULL: there is room; else why there is none (static). */
 const char *leaving_refuse(scheduler *s, const job *fill);
-/* It is an entry now. */
-void leaving_admitted(scheduler *s, const job *fill);
+/* An entry has come, with the settings of its fill (NULL: from the journal); or goes. */
+void leaving_admitted(scheduler *s, const uuid *session, uint64_t bytes, const job_settings *settings);
+void leaving_dropped(scheduler *s, const entry_view *view);
 /* Completes the claim for those who wait, and drops the entry when they have their leases. False: it is not done. */
 bool leaving_pass(scheduler *s, job *fill, const entry_output *output);
 /* Lets `p` go on when it may. */
@@ -456,6 +458,7 @@ struct scheduler {
   uint64_t next_job;
   size_t n_active;
   uint64_t hold_max_bytes, run_max_bytes, idle_timeout_us; /* immutable */
+  uint64_t held_bytes; /* of all held results */
   uint64_t next_leave_us; /* when leaving_watch has something to do; 0: not */
   passing *passing;
   parked *parked;
