@@ -15,7 +15,8 @@
 enum { MOST_USES = 1000, LONGEST_CHAIN_BYTES = 4 << 20 };
 
 static hf_status too_much(const lowering *l, const char *what, size_t most) {
-  error_set(l->error, HF_E_LIMIT, "views and steps upon each other make a query of more than %zu %s", most, what);
+  error_set(l->error, HF_E_LIMIT, "views and steps upon each other make a query of more than %zu %s", most,
+            what);
   error_hint(l->error, "hold an intermediate result with cache() or CACHE TABLE, and build on it");
   return HF_E_LIMIT;
 }

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "plan/canonical.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +160,11 @@ static hf_status add_bound(names_walk *w, const table_ref *t, const relation *bo
 }
 
 static hf_status add_file(names_walk *w, const table_ref *t, const char *path, source_format format) {
-  source_request request = {.format = format, .paths = &path, .n_paths = 1};
+  const char *absolute = source_path_absolute(path, w->arena);
+  source_request request = {.format = format, .paths = &absolute, .n_paths = 1, .written = &path};
+  if (absolute == NULL) {
+    return names_out_of_memory(w);
+  }
   sql_spot spot = {.name = arena_strdup(w->arena, path), .source = source_request_copy(&request, w->arena)};
   const char *alias = file_alias(w, path);
   if (spot.name == NULL || spot.source == NULL || alias == NULL) {
@@ -391,6 +396,15 @@ hf_status names_take_spots(names_walk *w, const sql_spot **out, size_t *n_out) {
   return HF_OK;
 }
 
+static hf_status take_canonical(const names_walk *w, relation *r, struct json_object *statement) {
+  buf text = {0};
+  canonical_form form = {.spots = r->view.spots, .n_spots = r->view.n_spots};
+  canonical_append(&form, statement, &text);
+  r->canonical = text.failed ? NULL : arena_strndup(r->arena, buf_cstr(&text), text.length);
+  buf_reset(&text);
+  return r->canonical == NULL ? names_out_of_memory(w) : HF_OK;
+}
+
 static hf_status find_names(names_walk *w, relation *r, const char *json) {
   struct json_object *tree = NULL;
   HF_TRY(node_parse(json, &tree, w->error));
@@ -403,6 +417,10 @@ static hf_status find_names(names_walk *w, relation *r, const char *json) {
   }
   if (status == HF_OK) {
     r->view.top_ordered = is_ordered(w, node_get(node_at(tree, "statements", 0), "node"));
+    status = names_take_spots(w, &r->view.spots, &r->view.n_spots);
+  }
+  if (status == HF_OK) {
+    status = take_canonical(w, r, node_at(tree, "statements", 0));
   }
   json_object_put(tree);
   return status;
@@ -433,9 +451,6 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
     status = find_names(&w, r, json);
   }
   arena_free(scratch);
-  if (status == HF_OK) {
-    status = names_take_spots(&w, &r->view.spots, &r->view.n_spots);
-  }
   mem_free(w.spots);
   HF_TRY(status);
   r->clock = w.clock;

@@ -118,7 +118,7 @@ hf_status names_scalar_function(names_walk *w, struct json_object *function) {
 typedef struct reader_call {
   const table_function_row *row;
   size_t offset; /* of the call in the text */
-  const char **paths;
+  const char **paths, **written;
   size_t n_paths;
   source_option options[MOST_READER_ARGUMENTS];
   size_t n_options;
@@ -142,7 +142,8 @@ static hf_status read_paths(const names_walk *w, reader_call *call, struct json_
   bool is_list = node_is(argument, "class", "FUNCTION") && node_is(argument, "function_name", "list_value");
   size_t n = is_list ? node_count(argument, "children") : 1;
   call->paths = arena_array(w->arena, n == 0 ? 1 : n, sizeof *call->paths);
-  if (call->paths == NULL) {
+  call->written = arena_array(w->arena, n == 0 ? 1 : n, sizeof *call->written);
+  if (call->paths == NULL || call->written == NULL) {
     return names_out_of_memory(w);
   }
   for (size_t i = 0; i < n; i++) {
@@ -150,8 +151,9 @@ static hf_status read_paths(const names_walk *w, reader_call *call, struct json_
     if (path == NULL) {
       return bad_argument(w, call, "a reader takes the names of files as constants", call->row->name);
     }
-    call->paths[i] = arena_strdup(w->arena, path);
-    if (call->paths[i] == NULL) {
+    call->written[i] = arena_strdup(w->arena, path);
+    call->paths[i] = source_path_absolute(path, w->arena);
+    if (call->paths[i] == NULL || call->written[i] == NULL) {
       return names_out_of_memory(w);
     }
   }
@@ -266,7 +268,8 @@ static hf_status add_reader(names_walk *w, const table_function_row *row, struct
                       row->name, "number the rows with row_number() OVER ()");
   }
   HF_TRY(read_call(w, call, node_get(ref, "function")));
-  source_request request = {row->format, call->paths, call->n_paths, call->options, call->n_options};
+  source_request request = {row->format,   call->paths,     call->n_paths,
+                            call->options, call->n_options, call->written};
   sql_spot spot = {.offset = offset,
                    .length = end - offset,
                    .name = row->name,

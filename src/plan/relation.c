@@ -89,98 +89,123 @@ relation_view relation_look(const relation *r) {
 
 /* ------------------------------------------------------------- fingerprints */
 
-static void hash_text(XXH3_state_t *state, const char *text) {
-  XXH3_128bits_update(state, text, strlen(text) + 1);
-}
-
-static void hash_request(XXH3_state_t *state, const source_request *request) {
-  XXH3_128bits_update(state, &request->format, sizeof request->format);
-  for (size_t i = 0; i < request->n_paths; i++) {
-    hash_text(state, request->paths[i]);
-  }
-  for (size_t i = 0; i < request->n_options; i++) {
-    hash_text(state, request->options[i].name);
-    hash_text(state, request->options[i].value_sql);
-  }
-}
-
-static void hash_spot(XXH3_state_t *state, const sql_spot *spot) {
-  if (spot->bound != NULL) {
-    hash_text(state, spot->bound->fingerprint);
-  } else {
-    hash_request(state, spot->source);
-  }
-  hash_text(state, spot->alias == NULL ? "" : spot->alias);
-}
-
-/* Tokens, with what stands at the spots in their place: blanks and comments do not count. */
-static void hash_sql(XXH3_state_t *state, const relation *r) {
-  size_t spot = 0;
-  for (size_t i = 0; i < r->tokens.count; i++) {
-    token t = r->tokens.tokens[i];
-    while (spot < r->view.n_spots && t.offset >= r->view.spots[spot].offset + r->view.spots[spot].length) {
-      spot++;
-    }
-    const sql_spot *at = spot < r->view.n_spots ? &r->view.spots[spot] : NULL;
-    if (at != NULL && t.offset == at->offset) {
-      hash_spot(state, at);
-    } else if (at == NULL || t.offset < at->offset) {
-      XXH3_128bits_update(state, r->tokens.text + t.offset, t.length);
-      XXH3_128bits_update(state, "", 1);
-    }
-  }
-}
-
-static void hash_relation(XXH3_state_t *state, const relation *r) {
-  XXH3_128bits_update(state, &r->view.kind, sizeof r->view.kind);
-  switch (r->view.kind) {
-    case RELATION_SQL:
-      hash_sql(state, r);
-      break;
-    case RELATION_READ:
-      hash_request(state, r->view.source);
-      break;
-    case RELATION_LOCAL:
-      hash_text(state, r->view.local_id.text);
-      break;
-    case RELATION_CACHE:
-      hash_text(state, r->view.cache_id.text);
-      hash_text(state, r->view.input->fingerprint);
-      break;
-    case RELATION_BUILT:
-      hash_text(state, r->canonical);
-      break;
-  }
-}
-
 void relation_fingerprint(const relation *r, char out[33]) {
   memcpy(out, r->fingerprint, sizeof r->fingerprint);
 }
 
-static void each_spot(const sql_spot *spots, size_t n, void (*each)(void *context, const relation *part),
-                      void *context) {
-  for (size_t i = 0; i < n; i++) {
-    if (spots[i].bound != NULL) {
-      each(context, spots[i].bound);
+/* A name that expressions may use changes nothing by itself. */
+static const relation *below_aliases(const relation *r) {
+  while (r != NULL && r->view.kind == RELATION_BUILT && r->view.step->kind == BUILD_ALIAS) {
+    r = r->view.input;
+  }
+  return r;
+}
+
+static bool spots_are_equal(const sql_spot *a, size_t n_a, const sql_spot *b, size_t n_b) {
+  bool equal = n_a == n_b;
+  for (size_t i = 0; equal && i < n_a; i++) { /* requests are in the canonical text */
+    equal = (a[i].bound == NULL) == (b[i].bound == NULL) &&
+            (a[i].bound == NULL || relation_equal(a[i].bound, b[i].bound));
+  }
+  return equal;
+}
+
+static bool expressions_are_equal(const step_expression *a, size_t n_a, const step_expression *b,
+                                  size_t n_b) {
+  bool equal = n_a == n_b;
+  for (size_t i = 0; equal && i < n_a; i++) {
+    equal = spots_are_equal(a[i].spots, a[i].n_spots, b[i].spots, b[i].n_spots);
+  }
+  return equal;
+}
+
+/* All but the inputs. */
+static bool are_equal_here(const relation *a, const relation *b) {
+  const relation_step *x = a->view.step, *y = b->view.step;
+  if (memcmp(a->fingerprint, b->fingerprint, sizeof a->fingerprint) != 0 || a->view.kind != b->view.kind ||
+      strcmp(a->canonical, b->canonical) != 0 ||
+      !spots_are_equal(a->view.spots, a->view.n_spots, b->view.spots, b->view.n_spots)) {
+    return false;
+  }
+  return x == NULL ||
+         (expressions_are_equal(x->expressions, x->n_expressions, y->expressions, y->n_expressions) &&
+          expressions_are_equal(x->groups, x->n_groups, y->groups, y->n_groups));
+}
+
+bool relation_equal(const relation *a, const relation *b) {
+  for (;;) {
+    a = below_aliases(a);
+    b = below_aliases(b);
+    if (a == b) {
+      return true;
     }
+    if (a == NULL || b == NULL || !are_equal_here(a, b) || !relation_equal(a->view.other, b->view.other)) {
+      return false;
+    }
+    a = a->view.input;
+    b = b->view.input;
   }
 }
 
-void relation_each_part(const relation *r, void (*each)(void *context, const relation *part), void *context) {
-  const relation_step *step = r->view.kind == RELATION_BUILT ? r->view.step : NULL;
-  each_spot(r->view.spots, r->view.n_spots, each, context);
-  for (size_t i = 0; step != NULL && i < step->n_expressions; i++) {
-    each_spot(step->expressions[i].spots, step->expressions[i].n_spots, each, context);
+/* Relations whose text was written already. Equal ones are one, wherever they lie: the text is that of the plan. */
+typedef struct written_list {
+  const relation **all; /* memory: mem_* */
+  size_t n, capacity;
+  buf *out;
+} written_list;
+
+static bool is_written(written_list *list, const relation *r) {
+  for (size_t i = list->n; i > 0; i--) {
+    const relation *other = list->all[i - 1];
+    bool is_same =
+        other == r || (memcmp(other->fingerprint, r->fingerprint, sizeof r->fingerprint) == 0 &&
+                       other->view.kind == r->view.kind && strcmp(other->canonical, r->canonical) == 0);
+    if (is_same) {
+      return true;
+    }
   }
-  for (size_t i = 0; step != NULL && i < step->n_groups; i++) {
-    each_spot(step->groups[i].spots, step->groups[i].n_spots, each, context);
+  if (list->n == list->capacity) {
+    size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+    const relation **all = mem_realloc(list->all, capacity * sizeof *all);
+    if (all == NULL) {
+      list->out->failed = true;
+      return true;
+    }
+    list->all = all;
+    list->capacity = capacity;
   }
-  if (r->view.other != NULL) {
-    each(context, r->view.other);
+  list->all[list->n++] = r;
+  return false;
+}
+
+static void write_canonical(written_list *list, const relation *r);
+
+static void write_spots(written_list *list, const sql_spot *spots, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    write_canonical(list, spots[i].bound);
   }
-  if (r->view.input != NULL) {
-    each(context, r->view.input);
+}
+
+static void write_canonical(written_list *list, const relation *r) {
+  for (r = below_aliases(r); r != NULL && !is_written(list, r); r = below_aliases(r->view.input)) {
+    const relation_step *step = r->view.step;
+    buf_text(list->out, r->canonical);
+    buf_char(list->out, '\n');
+    write_spots(list, r->view.spots, r->view.n_spots);
+    for (size_t i = 0; step != NULL && i < step->n_expressions; i++) {
+      write_spots(list, step->expressions[i].spots, step->expressions[i].n_spots);
+    }
+    for (size_t i = 0; step != NULL && i < step->n_groups; i++) {
+      write_spots(list, step->groups[i].spots, step->groups[i].n_spots);
+    }
+    write_canonical(list, r->view.other);
   }
+}
+
+void relation_canonical(const relation *r, buf *out) {
+  written_list list = {.out = out};
+  write_canonical(&list, r);
+  mem_free(list.all);
 }
 
 bool relation_only_describes(const relation *r) {
@@ -245,28 +270,52 @@ static void keep(const relation *r) {
   relation_retain(r);
 }
 
-/* The text that stands for a step and what it is built on. */
+static void write_kind(const relation *r, buf *out) {
+  switch (r->view.kind) {
+    case RELATION_SQL: /* made when it was parsed */
+      break;
+    case RELATION_READ:
+      canonical_request(r->view.source, out);
+      break;
+    case RELATION_LOCAL:
+      buf_printf(out, "local %s", r->view.local_id.text);
+      break;
+    case RELATION_CACHE:
+      buf_printf(out, "cache %s %s", r->view.cache_id.text, r->view.input->fingerprint);
+      break;
+    case RELATION_BUILT:
+      canonical_step(r, out);
+      break;
+  }
+}
+
+/* The text that stands for a relation, with fingerprints for those below. */
 static hf_status make_canonical(relation *r, hf_error *error) {
   buf text = {0};
-  canonical_step(r, &text);
+  if (r->canonical != NULL) {
+    return HF_OK;
+  }
+  write_kind(r, &text);
   r->canonical = text.failed ? NULL : arena_strndup(r->arena, buf_cstr(&text), text.length);
   buf_reset(&text);
   return r->canonical == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a relation") : HF_OK;
 }
 
-hf_status relation_finish(relation *r, hf_error *error) {
-  HF_TRY(check_depth(r, error));
-  HF_TRY(r->view.kind == RELATION_BUILT ? make_canonical(r, error) : HF_OK);
-  XXH3_state_t *state = XXH3_createState();
-  if (state == NULL) {
-    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a relation");
+static void make_fingerprint(relation *r) {
+  const relation *same = below_aliases(r);
+  XXH128_hash_t hash = XXH3_128bits_withSeed(r->canonical, strlen(r->canonical), (XXH64_hash_t)r->view.kind);
+  if (same != r) {
+    memcpy(r->fingerprint, same->fingerprint, sizeof r->fingerprint);
+    return;
   }
-  XXH3_128bits_reset(state);
-  hash_relation(state, r);
-  XXH128_hash_t hash = XXH3_128bits_digest(state);
-  XXH3_freeState(state);
   snprintf(r->fingerprint, sizeof r->fingerprint, "%016llx%016llx", (unsigned long long)hash.high64,
            (unsigned long long)hash.low64);
+}
+
+hf_status relation_finish(relation *r, hf_error *error) {
+  HF_TRY(check_depth(r, error));
+  HF_TRY(make_canonical(r, error));
+  make_fingerprint(r);
   visit_others(r, keep);
   if (r->view.input != NULL) {
     relation_retain(r->view.input);
@@ -277,11 +326,13 @@ hf_status relation_finish(relation *r, hf_error *error) {
 const source_request *source_request_copy(const source_request *from, arena *a) {
   source_request *copy = arena_alloc(a, sizeof *copy);
   const char **paths = arena_array(a, from->n_paths + 1, sizeof *paths);
+  const char **written = arena_array(a, from->n_paths + 1, sizeof *written);
   source_option *options = arena_array(a, from->n_options + 1, sizeof *options);
-  bool complete = copy != NULL && paths != NULL && options != NULL;
+  bool complete = copy != NULL && paths != NULL && written != NULL && options != NULL;
   for (size_t i = 0; complete && i < from->n_paths; i++) {
     paths[i] = arena_strdup(a, from->paths[i]);
-    complete = paths[i] != NULL;
+    written[i] = from->written == NULL ? paths[i] : arena_strdup(a, from->written[i]);
+    complete = paths[i] != NULL && written[i] != NULL;
   }
   for (size_t i = 0; complete && i < from->n_options; i++) {
     options[i].name = arena_strdup(a, from->options[i].name);
@@ -291,7 +342,7 @@ const source_request *source_request_copy(const source_request *from, arena *a) 
   if (!complete) {
     return NULL;
   }
-  *copy = (source_request){from->format, paths, from->n_paths, options, from->n_options};
+  *copy = (source_request){from->format, paths, from->n_paths, options, from->n_options, written};
   return copy;
 }
 

@@ -88,8 +88,16 @@ hf_status relation_from_local(const uuid *id, const char *dir, const schema *col
 hf_status relation_from_cache(const uuid *cache_id, const uuid *session, const relation *input,
                               const char *level, relation **out, hf_error *error);
 
-/* XXH3-128 of the canonical form, as 32 hex digits: text without comments and spacing, bound relations, requests, ids. */
+/*
+ * XXH3-128 of the canonical form, as 32 hex digits. The form of SQL text is its parsed tree without positions: blanks,
+ * comments and how a literal is spelled do not count; its type, the order and the names of result columns do; a name is
+ * what it was bound to, a file its absolute path. Settings and the engine's version are the caller's to add.
+ */
 void relation_fingerprint(const relation *r, char out[33]);
+/* Whether the canonical forms are equal, all the way down: confirms that equal fingerprints mean one plan. */
+bool relation_equal(const relation *a, const relation *b);
+/* Appends the canonical form of the relation and, once each, of all below it, to be kept and compared by bytes. */
+void relation_canonical(const relation *r, buf *out);
 /* Tells whether it is DESCRIBE of a query: its answer is the columns of that query, which needs no rows. */
 bool relation_only_describes(const relation *r);
 

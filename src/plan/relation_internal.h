@@ -19,7 +19,7 @@ struct relation {
   relation_view view;
   token_list tokens;     /* SQL: of view.text */
   const char *clock;     /* SQL: a function in the text that reads the clock, such as now; NULL: none */
-  const char *canonical; /* BUILT: what its fingerprint is made of */
+  const char *canonical; /* what its fingerprint is made of; those below by their fingerprints */
   char fingerprint[33];
   unsigned depth; /* 1 + that of the deepest relation below; of a step: that of its input */
   unsigned steps; /* built on top of each other, above what is not built */

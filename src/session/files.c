@@ -66,12 +66,26 @@ static hf_status check_paths(const session_files *files, hf_error *error) {
   return HF_OK;
 }
 
+/* A DataFrame reads what its paths meant when it was made. */
+static hf_status absolute_paths(const session_files *files, arena *a, const char *const **out,
+                                hf_error *error) {
+  const char **paths = arena_array(a, files->n_paths, sizeof *paths);
+  for (size_t i = 0; paths != NULL && i < files->n_paths; i++) {
+    paths[i] = source_path_absolute(files->paths[i], a);
+    paths = paths[i] == NULL ? NULL : paths;
+  }
+  *out = paths;
+  return paths == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for paths") : HF_OK;
+}
+
 static hf_status read_entered(session *s, const session_files *files, arena *a, relation **out,
                               hf_error *error) {
-  source_request request = {.paths = files->paths, .n_paths = files->n_paths, .n_options = files->n_options};
+  source_request request = {
+      .n_paths = files->n_paths, .n_options = files->n_options, .written = files->paths};
   source_option *options = NULL;
   HF_TRY(find_format(files->format, &request.format, error));
   HF_TRY(check_paths(files, error));
+  HF_TRY(absolute_paths(files, a, &request.paths, error));
   HF_TRY(options_of(files, request.format, a, &options, error));
   request.options = options;
   source *resolved = NULL;

@@ -33,6 +33,7 @@ typedef struct lister {
   path_list written;  /* expanded, not resolved */
   path_list resolved; /* as many */
   glob_dir *dirs;     /* that patterns looked into */
+  size_t completed;   /* bytes in front of the path at hand that source_path_absolute put there */
   hf_error *error;
 } lister;
 
@@ -191,7 +192,7 @@ static hf_status add_file(lister *l, const char *path, const char *written) {
     return refuse_name(l, path);
   }
   HF_TRY(path_list_add(&l->resolved, resolved, l->error));
-  return path_list_add(&l->written, path, l->error);
+  return path_list_add(&l->written, path + l->completed, l->error);
 }
 
 /* Refuses a pattern whose fixed part leads outside, before its directories are looked at. */
@@ -221,19 +222,27 @@ static hf_status add_pattern(lister *l, const char *pattern, const char *written
     status = stat(pattern, &entry) == 0 ? add_file(l, pattern, written) : not_found(l, pattern, written);
   }
   for (size_t i = 0; status == HF_OK && i < found.count; i++) {
-    status = add_file(l, found.paths[i], found.paths[i]);
+    status = add_file(l, found.paths[i], found.paths[i] + l->completed);
   }
   path_list_reset(&found);
   return status;
 }
 
-static hf_status add_path(lister *l, const char *written) {
+/* How much longer the path is than what was written of it. */
+static size_t completed_bytes(const char *path, const char *written) {
+  size_t length = strlen(path), own = strlen(written);
+  bool is_completed = path[0] == '/' && length > own && strcmp(path + length - own, written) == 0;
+  return is_completed ? length - own : 0;
+}
+
+static hf_status add_path(lister *l, const char *given, const char *written) {
   const char *path = NULL;
-  if (written[0] == '\0') {
+  if (given[0] == '\0') {
     return error_set(l->error, HF_E_FILE_NOT_FOUND, "a path is empty");
   }
-  HF_TRY(expand_scheme(l, written, &path));
-  return glob_is_pattern(path) ? add_pattern(l, path, written) : add_file(l, path, written);
+  HF_TRY(expand_scheme(l, given, &path));
+  l->completed = completed_bytes(path, written);
+  return glob_is_pattern(path + l->completed) ? add_pattern(l, path, written) : add_file(l, path, written);
 }
 
 /* ------------------------------------------------------------------- facts */
@@ -320,7 +329,8 @@ hf_status listing_make(const source_catalog_options *options, const source_reque
   hf_status status =
       request->n_paths > 0 ? HF_OK : error_set(error, HF_E_INVALID_ARGUMENT, "no path is given");
   for (size_t i = 0; status == HF_OK && i < request->n_paths; i++) {
-    status = add_path(&l, request->paths[i]);
+    status =
+        add_path(&l, request->paths[i], request->written == NULL ? request->paths[i] : request->written[i]);
   }
   if (status == HF_OK) {
     status = finish(&l, out);
@@ -328,6 +338,16 @@ hf_status listing_make(const source_catalog_options *options, const source_reque
   path_list_reset(&l.written);
   path_list_reset(&l.resolved);
   return status;
+}
+
+const char *source_path_absolute(const char *path, arena *a) {
+  char directory[PATH_MAX];
+  bool is_relative = path[0] != '\0' && path[0] != '/' && strncmp(path, "~/", 2) != 0 &&
+                     strncasecmp(path, "file:", 5) != 0 && strstr(path, "://") == NULL;
+  if (!is_relative || getcwd(directory, sizeof directory) == NULL) {
+    return arena_strdup(a, path);
+  }
+  return arena_printf(a, "%s%s%s", directory, directory[1] == '\0' ? "" : "/", path);
 }
 
 /* ------------------------------------------------------------------ writing */

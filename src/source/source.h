@@ -21,11 +21,17 @@ typedef struct source_option {
 /* What a query asks for, before anything was listed or opened. */
 typedef struct source_request {
   source_format format;
-  const char *const *paths; /* names or globs, as written */
+  const char *const
+      *paths; /* names or globs; source_path_absolute makes them independent of the working directory */
   size_t n_paths;
   const source_option *options;
   size_t n_options;
+  const char *const *written; /* the same as they were written, for messages; NULL: `paths` */
 } source_request;
+
+/* Returns the path with the working directory in front when it is a relative one, else a copy; NULL for lack of memory.
+ * A path that cannot be completed stays what it is. */
+const char *source_path_absolute(const char *path, arena *a);
 
 /* Finds the format of a bare file name by its ending (.parquet, .csv, .tsv, .csv.gz, .json, .jsonl, .ndjson …). */
 bool source_format_of_path(const char *path, source_format *out);

@@ -169,7 +169,7 @@ static void read_packed_comes_back_the_same(void **state) {
                                           {"quote", "''''"},         {"skip", "2"},
                                           {"names", "['a', 'b c']"}, {"nullstr", "'N/A'"}};
   plan_case *c = *state;
-  source_request request = {SOURCE_CSV, paths, 2, options, 6};
+  source_request request = {SOURCE_CSV, paths, 2, options, 6, NULL};
   relation *r = NULL;
   relation_names nothing = {.lookup = no_lookup};
   assert_int_equal(relation_from_read(&request, &r, NULL), HF_OK);

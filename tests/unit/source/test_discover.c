@@ -424,7 +424,7 @@ static void option_wrong_is_refused(void **state) {
   plan_file(c, "x.csv", "a\n1\n");
   const char *paths[] = {plan_text(c, "@/x.csv")};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    source_request request = {SOURCE_CSV, paths, 1, &cases[i].option, 1};
+    source_request request = {SOURCE_CSV, paths, 1, &cases[i].option, 1, NULL};
     source *s = NULL;
     hf_error error = {0};
     hf_status status = source_resolve(c->sources, &request, &s, &error);
