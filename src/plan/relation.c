@@ -208,6 +208,32 @@ void relation_canonical(const relation *r, buf *out) {
   mem_free(list.all);
 }
 
+static void each_spot(const sql_spot *spots, size_t n, void (*each)(void *context, const relation *part),
+                      void *context) {
+  for (size_t i = 0; i < n; i++) {
+    if (spots[i].bound != NULL) {
+      each(context, spots[i].bound);
+    }
+  }
+}
+
+void relation_each_part(const relation *r, void (*each)(void *context, const relation *part), void *context) {
+  const relation_step *step = r->view.kind == RELATION_BUILT ? r->view.step : NULL;
+  each_spot(r->view.spots, r->view.n_spots, each, context);
+  for (size_t i = 0; step != NULL && i < step->n_expressions; i++) {
+    each_spot(step->expressions[i].spots, step->expressions[i].n_spots, each, context);
+  }
+  for (size_t i = 0; step != NULL && i < step->n_groups; i++) {
+    each_spot(step->groups[i].spots, step->groups[i].n_spots, each, context);
+  }
+  if (r->view.other != NULL) {
+    each(context, r->view.other);
+  }
+  if (r->view.input != NULL) {
+    each(context, r->view.input);
+  }
+}
+
 bool relation_only_describes(const relation *r) {
   static const char *const words[] = {"describe", "desc", "show"};
   for (size_t i = 0; r->view.kind == RELATION_SQL && i < sizeof words / sizeof words[0]; i++) {
