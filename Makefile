@@ -16,7 +16,7 @@ demo: setup build ## run the demo
 	@examples/demo/run
 test: setup build ## run the tests; T=registry runs those whose name matches
 	@tools/run-tests $(BUILD) $(if $(T),-R '$(T)')
-test-chaos: setup build ## random actions by many threads: 32 × 1,000; HF_CHAOS_SEED=n picks another course
+test-chaos: setup build ## random actions by many threads: 32 × 1,000; 100 kills on a state directory; HF_CHAOS_SEED=n picks another course
 	@HF_CHAOS_ACTIONS=$${HF_CHAOS_ACTIONS:-1000} tools/run-tests $(BUILD) -L chaos
 test-slt: setup build ## public sqllogictest files: as they are and rewritten; SLT_DIR=<folder>
 	@cmake --build $(BUILD) --target slt_run

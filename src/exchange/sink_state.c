@@ -13,6 +13,7 @@
 #include "exchange/sink_internal.h"
 
 #include "arrow/ipc.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -218,6 +219,7 @@ static hf_status code_batch(sink_state *t, const batch_builder *b, hf_error *err
 
 /* Writes a builder's rows into the block of its partition. */
 static hf_status write_batch(sink_state *t, uint32_t partition, hf_error *error) {
+  fault_point("exchange.batch");
   batch_builder *b = t->builders[partition];
   if (t->coding != NULL) {
     HF_TRY(code_batch(t, b, error));

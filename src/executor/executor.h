@@ -95,8 +95,12 @@ void executor_remove_session(executor *x, const uuid *session);
  */
 hf_status executor_check_blocks(const executor *x, const block_ref *refs, size_t n_refs, hf_error *error);
 /* Moves every attempt that no ref claims out of the sessions' directories, before the first task runs; of a work directory
- * that is not kept: nothing. Errors: OUT_OF_MEMORY. Blocks. */
-hf_status executor_sweep(executor *x, const block_ref *claims, size_t n_claims, hf_error *error);
+ * that is not kept: nothing. *largest_job becomes the largest number below JOBS_END that a directory has, if it is larger.
+ * Errors: OUT_OF_MEMORY. Blocks. */
+hf_status executor_sweep(executor *x, const block_ref *claims, size_t n_claims, uint64_t *largest_job,
+                         hf_error *error);
+/* Numbers of jobs are smaller; those of client data are not. */
+#define JOBS_END (UINT64_C(1) << 62)
 /* Deletes what the sweep has moved. Thread: any. Blocks. */
 void executor_empty_trash(executor *x);
 /* The directory of an attempt's blocks, in the arena; checks nothing. */

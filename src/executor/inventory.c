@@ -42,10 +42,11 @@ hf_status executor_check_blocks(const executor *x, const block_ref *refs, size_t
 
 /* Claimed paths below the work directory, sorted. */
 typedef struct sweep {
-  const char *root, *trash;
+  const char *root, *trash; /* trash NULL: it cannot be made, nothing moves */
   const char **claims;
   size_t n_claims;
   size_t n_moved;
+  uint64_t largest_job;
   bool is_incomplete; /* no memory somewhere */
 } sweep;
 
@@ -58,6 +59,9 @@ static bool is_claimed(const sweep *s, const char *below_root) {
 }
 
 static void move_to_trash(sweep *s, const char *path) {
+  if (s->trash == NULL) {
+    return;
+  }
   uuid name = uuid_new();
   buf to = {0};
   buf_printf(&to, "%s/%s", s->trash, name.text);
@@ -85,6 +89,11 @@ static bool is_name_of(int level, const char *name) {
   return first > 0 && *rest == '\0';
 }
 
+static void note_job(sweep *s, const char *name) {
+  uint64_t job = strtoull(name, NULL, 10);
+  s->largest_job = job < JOBS_END && job > s->largest_job ? job : s->largest_job;
+}
+
 /* Looks at what lies in `dir`; a directory without a claimed attempt in it goes. */
 static void sweep_dir(sweep *s, const char *dir, int level) {
   DIR *entries = opendir(dir);
@@ -94,6 +103,9 @@ static void sweep_dir(sweep *s, const char *dir, int level) {
   for (struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
     if (!is_name_of(level, entry->d_name)) {
       continue;
+    }
+    if (level == 1) {
+      note_job(s, entry->d_name);
     }
     buf path = {0};
     buf_printf(&path, "%s/%s", dir, entry->d_name);
@@ -131,25 +143,24 @@ static hf_status claims_make(const executor *x, const block_ref *claims, size_t 
   return out->trash == NULL ? HF_E_OUT_OF_MEMORY : HF_OK;
 }
 
-hf_status executor_sweep(executor *x, const block_ref *claims, size_t n_claims, hf_error *error) {
+hf_status executor_sweep(executor *x, const block_ref *claims, size_t n_claims, uint64_t *largest_job,
+                         hf_error *error) {
   if (!x->place.is_kept) {
     return HF_OK;
   }
   arena *a = arena_new();
   sweep s = {0};
   hf_status status = a == NULL ? HF_E_OUT_OF_MEMORY : claims_make(x, claims, n_claims, a, &s);
-  if (status == HF_OK) {
-    status = file_make_dirs(s.trash, NULL) == HF_OK ? HF_OK : HF_E_IO;
+  if (status == HF_OK && file_make_dirs(s.trash, NULL) != HF_OK) {
+    log_event(LOG_WARN, "executor", "sweep=skipped reason=no_trash_directory");
+    s.trash = NULL; /* a full disk: the orphans wait for the next start */
   }
   if (status == HF_OK) {
     sweep_dir(&s, s.root, 0);
     log_event(LOG_INFO, "executor", "sweep=done claims=%zu moved=%zu", n_claims, s.n_moved);
+    *largest_job = s.largest_job > *largest_job ? s.largest_job : *largest_job;
   }
   arena_free(a);
-  if (status == HF_E_IO) { /* a full disk: the orphans wait for the next start */
-    log_event(LOG_WARN, "executor", "sweep=skipped reason=no_trash_directory");
-    return HF_OK;
-  }
   return status == HF_OK && !s.is_incomplete
              ? HF_OK
              : error_set(error, HF_E_OUT_OF_MEMORY, "no memory to sweep the work directory");

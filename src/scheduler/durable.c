@@ -9,7 +9,7 @@
  *     the entry, perhaps before its files; so what the journal names beyond what is
  *     on the disk is found out at the next start, and what is on the disk beyond it is swept.
  * U3  Nothing is served after a start before its blocks were looked for.
- * U4  Job numbers go on behind those of the journal: no directory is used twice.
+ * U4  Job numbers go on behind those of the journal and of the work directory: no directory is used twice.
  *
  * Threads: durable_load that which opens the scheduler; `written` the journal's; the rest the scheduler's.
  */
@@ -145,7 +145,10 @@ static hf_status take_stock(scheduler *s, const scheduler_keeping *keeping, inve
   for (size_t i = 0; i < keeping->n_data; i++) {
     found->refs[found->n_refs++] = keeping->data[i];
   }
-  return executor_sweep(s->executor, found->refs, found->n_refs, error);
+  uint64_t largest_job = s->next_job - 1;
+  HF_TRY(executor_sweep(s->executor, found->refs, found->n_refs, &largest_job, error));
+  s->next_job = largest_job + 1; /* U4 */
+  return HF_OK;
 }
 
 hf_status durable_load(scheduler *s, const scheduler_keeping *keeping, hf_error *error) {

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 /* The first number of client data; the scheduler counts its jobs from 1. */
-#define CLIENT_DATA_FIRST (UINT64_C(1) << 62)
+#define CLIENT_DATA_FIRST JOBS_END
 
 const char *client_data_dir(const session *s, uint64_t number, arena *a) {
   return arena_printf(a, "%s/%s/%" PRIu64, session_work_dir(s), s->id.text, CLIENT_DATA_FIRST + number);

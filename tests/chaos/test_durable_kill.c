@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-enum { TABLES = 4, KILLS = 24, LONGEST_MS = 500, LINE_BYTES = 16 };
+enum { TABLES = 4, KILLS = 24, ACTIONS_A_KILL = 10, LONGEST_MS = 350, LINE_BYTES = 16 };
 
 /* ----------------------------------------------------------- the process killed */
 
@@ -303,12 +303,10 @@ static void judge(api_case *c, known *k) {
 static void kill_at_any_moment_loses_nothing_that_was_told(void **state) {
   api_case *c = *state;
   known k = {0};
-  unsigned seed = (unsigned)time(NULL);
-  const char *given = getenv("HOLDFAST_SEED");
-  seed = given == NULL ? seed : (unsigned)strtoul(given, NULL, 10);
-  const char *wanted = getenv("HOLDFAST_KILLS");
-  int n_kills = wanted == NULL ? KILLS : (int)strtol(wanted, NULL, 10);
-  print_message("seed %u (HOLDFAST_SEED)\n", seed);
+  const char *actions = getenv("HF_CHAOS_ACTIONS"), *given = getenv("HF_CHAOS_SEED");
+  int n_kills = actions == NULL ? KILLS : (int)strtol(actions, NULL, 10) / ACTIONS_A_KILL;
+  unsigned seed = given == NULL ? (unsigned)time(NULL) : (unsigned)strtoul(given, NULL, 10);
+  print_message("seed %u (HF_CHAOS_SEED)\n", seed);
   state_end(c);
   for (int i = 0; i < n_kills; i++) {
     child of = child_start(c, (unsigned)rand_r(&seed), k.version + 10, "-", 0);
@@ -337,12 +335,20 @@ static void kill_at_the_start_loses_nothing(void **state) {
 static void kill_at_point(api_case *c, const char *point) {
   known k = {0};
   state_end(c);
-  for (int nth = 1; nth <= 5; nth += 2) {
+  for (int nth = 1; nth <= 4; nth += 3) {
     child of = child_start(c, (unsigned)nth * 17u, k.version + 10, point, nth);
     child_end(&of, &k, now_ms() + 30000);
     judge(c, &k);
   }
   state_begin(c);
+}
+
+static void kill_before_a_fill(void **state) {
+  kill_at_point(*state, "executor.before_run");
+}
+
+static void kill_in_the_middle_of_a_fill(void **state) {
+  kill_at_point(*state, "exchange.batch");
 }
 
 static void kill_between_blocks_and_journal(void **state) {
@@ -367,9 +373,14 @@ int main(int argc, char **argv) {
   }
 #define CASE(name) cmocka_unit_test_setup_teardown(name, state_case_open, state_case_close)
   const struct CMUnitTest tests[] = {
-      CASE(kill_between_blocks_and_journal),  CASE(kill_before_the_journal_commits),
-      CASE(kill_after_the_journal_committed), CASE(kill_between_journal_and_deletion),
-      CASE(kill_at_the_start_loses_nothing),  CASE(kill_at_any_moment_loses_nothing_that_was_told),
+      CASE(kill_before_a_fill),
+      CASE(kill_in_the_middle_of_a_fill),
+      CASE(kill_between_blocks_and_journal),
+      CASE(kill_before_the_journal_commits),
+      CASE(kill_after_the_journal_committed),
+      CASE(kill_between_journal_and_deletion),
+      CASE(kill_at_the_start_loses_nothing),
+      CASE(kill_at_any_moment_loses_nothing_that_was_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
