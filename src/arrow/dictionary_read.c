@@ -58,20 +58,27 @@ static hf_status width_of(const struct ArrowSchema *field, size_t *width, hf_err
 
 /* --------------------------------------------------------------------- merging */
 
-static hf_status measure(const struct ArrowArray *const *pieces, size_t n_pieces, size_t width,
-                         uint64_t *entries, uint64_t *bytes, hf_error *error) {
-  *entries = *bytes = 0;
-  for (size_t i = 0; i < n_pieces; i++) {
-    uint64_t rows = (uint64_t)pieces[i]->length;
-    const uint8_t *offsets = pieces[i]->buffers[1];
-    *entries += rows;
-    for (uint64_t row = 0; width == 0 && row < rows; row++) {
+/* What is merged. */
+typedef struct merged {
+  const struct ArrowArray *const *pieces;
+  size_t n_pieces;
+  size_t width; /* of a value; 0: bytes with offsets */
+  uint64_t entries, bytes;
+} merged;
+
+static hf_status measure(merged *m, hf_error *error) {
+  for (size_t i = 0; i < m->n_pieces; i++) {
+    uint64_t rows = (uint64_t)m->pieces[i]->length;
+    const uint8_t *offsets = m->pieces[i]->buffers[1];
+    m->entries += rows;
+    for (uint64_t row = 0; m->width == 0 && row < rows; row++) {
       if (gather_offset_at(offsets, 4, row) > gather_offset_at(offsets, 4, row + 1)) {
         return error_set(error, HF_E_BLOCK_CORRUPT, "the offsets of a dictionary fall");
       }
     }
-    *bytes += width == 0 && rows > 0 ? gather_offset_at(offsets, 4, rows) - gather_offset_at(offsets, 4, 0)
-                                     : rows * width;
+    m->bytes += m->width == 0 && rows > 0
+                    ? gather_offset_at(offsets, 4, rows) - gather_offset_at(offsets, 4, 0)
+                    : rows * m->width;
   }
   return HF_OK;
 }
@@ -93,12 +100,13 @@ static void copy_bytes(const struct ArrowArray *piece, uint8_t *offsets, uint64_
 }
 
 /* Where the parts of the one block of memory lie; zeroed, so that the NULL entry is an empty value. */
-static hf_status fill(own_array *own, const struct ArrowArray *const *pieces, size_t n_pieces, size_t width,
-                      uint64_t entries, uint64_t bytes, hf_error *error) {
+static hf_status fill(own_array *own, const merged *m, hf_error *error) {
+  size_t width = m->width;
+  uint64_t entries = m->entries;
   size_t bitmap_bytes = bits_bytes(entries + 1) / 8 * 8 + 8;
   size_t data_bytes = (size_t)(width == 0 ? (entries + 2) * 4 + 4 : (entries + 1) * width);
   size_t values_at = bitmap_bytes + data_bytes / 8 * 8 + 8;
-  own->memory = mem_zalloc(1, values_at + (width == 0 ? bytes : 0) + 8);
+  own->memory = mem_zalloc(1, values_at + (width == 0 ? m->bytes : 0) + 8);
   if (own->memory == NULL) {
     return no_memory(error);
   }
@@ -107,16 +115,16 @@ static hf_status fill(own_array *own, const struct ArrowArray *const *pieces, si
   bits_fill(own->memory, 0, entries, true);
   uint64_t done = 0;
   uint64_t used = 0;
-  for (size_t i = 0; i < n_pieces; i++) {
-    uint64_t rows = (uint64_t)pieces[i]->length;
+  for (size_t i = 0; i < m->n_pieces; i++) {
+    uint64_t rows = (uint64_t)m->pieces[i]->length;
     if (rows == 0) {
       continue;
     }
     if (width == 0) {
-      copy_bytes(pieces[i], data, done, values, used);
+      copy_bytes(m->pieces[i], data, done, values, used);
       used = gather_offset_at(data, 4, done + rows);
     } else {
-      memcpy(data + done * width, pieces[i]->buffers[1], rows * width);
+      memcpy(data + done * width, m->pieces[i]->buffers[1], rows * width);
     }
     done += rows;
   }
@@ -131,28 +139,26 @@ static hf_status fill(own_array *own, const struct ArrowArray *const *pieces, si
 
 hf_status dictionary_merge(const struct ArrowSchema *field, const struct ArrowArray *const *pieces,
                            size_t n_pieces, size_t code_bytes, struct ArrowArray *out, hf_error *error) {
-  size_t width = 0;
-  uint64_t entries = 0;
-  uint64_t bytes = 0;
-  HF_TRY(width_of(field, &width, error));
-  HF_TRY(measure(pieces, n_pieces, width, &entries, &bytes, error));
-  if (entries > (code_bytes == 1 ? DICTIONARY_MOST_NARROW : DICTIONARY_MOST_WIDE) ||
-      bytes > DICTIONARY_MOST_BYTES) {
+  merged m = {.pieces = pieces, .n_pieces = n_pieces};
+  HF_TRY(width_of(field, &m.width, error));
+  HF_TRY(measure(&m, error));
+  if (m.entries > (code_bytes == 1 ? DICTIONARY_MOST_NARROW : DICTIONARY_MOST_WIDE) ||
+      m.bytes > DICTIONARY_MOST_BYTES) {
     return error_set(error, HF_E_BLOCK_CORRUPT, "a dictionary is too large: %llu entries of %llu bytes",
-                     (unsigned long long)entries, (unsigned long long)bytes);
+                     (unsigned long long)m.entries, (unsigned long long)m.bytes);
   }
   own_array *own = mem_zalloc(1, sizeof *own);
   if (own == NULL) {
     return no_memory(error);
   }
-  hf_status status = fill(own, pieces, n_pieces, width, entries, bytes, error);
+  hf_status status = fill(own, &m, error);
   if (status != HF_OK) {
     mem_free(own);
     return status;
   }
-  *out = (struct ArrowArray){.length = (int64_t)entries + 1,
+  *out = (struct ArrowArray){.length = (int64_t)m.entries + 1,
                              .null_count = 1,
-                             .n_buffers = width == 0 ? 3 : 2,
+                             .n_buffers = m.width == 0 ? 3 : 2,
                              .buffers = own->buffers,
                              .release = own_release,
                              .private_data = own};

@@ -13,7 +13,8 @@ void coded_values_reset(coded_values *v) {
   if (v->vector != NULL) {
     duckdb_destroy_vector(&v->vector);
   }
-  *v = (coded_values){NULL, NULL};
+  v->vector = NULL;
+  v->from = NULL;
 }
 
 static hf_status no_memory(hf_error *error) {
@@ -35,9 +36,8 @@ static hf_status keep_vector(coded_values *v, duckdb_data_chunk chunk, hf_error 
   return HF_OK;
 }
 
-static hf_status convert_values(coded_values *v, engine *e, const struct ArrowSchema *field,
-                                const source_dictionary *from, hf_error *error) {
-  struct ArrowSchema *fields[] = {(struct ArrowSchema *)(uintptr_t)field};
+static hf_status convert_values(coded_values *v, engine *e, const source_dictionary *from, hf_error *error) {
+  struct ArrowSchema *fields[] = {(struct ArrowSchema *)(uintptr_t)v->field};
   struct ArrowSchema schema_of_rows = {
       .format = "+s", .name = "", .n_children = 1, .children = fields, .release = run_release_nothing};
   struct ArrowArray *arrays[] = {(struct ArrowArray *)(uintptr_t)&from->values};
@@ -63,7 +63,8 @@ static hf_status convert_values(coded_values *v, engine *e, const struct ArrowSc
   return status;
 }
 
-static hf_status check_type(const coded_values *v, const data_type *type, hf_error *error) {
+static hf_status check_type(const coded_values *v, hf_error *error) {
+  const data_type *type = v->type;
   duckdb_logical_type wanted = NULL;
   HF_TRY(type_to_duckdb(type, true, &wanted, error));
   duckdb_logical_type found = duckdb_vector_get_column_type(v->vector);
@@ -192,16 +193,16 @@ static void look_up(const coded_values *v, size_t bytes, const struct ArrowArray
   copy_nulls(codes, out);
 }
 
-hf_status coded_convert(coded_values *v, engine *e, const data_type *type, const struct ArrowSchema *field,
-                        const struct ArrowArray *codes, duckdb_vector out, hf_error *error) {
+hf_status coded_convert(coded_values *v, engine *e, const struct ArrowArray *codes, duckdb_vector out,
+                        hf_error *error) {
   const source_dictionary *from = (const source_dictionary *)(const void *)codes->dictionary;
   if (v->from != from) {
     coded_values_reset(v);
-    HF_TRY(convert_values(v, e, field, from, error));
-    HF_TRY(check_type(v, type, error));
+    HF_TRY(convert_values(v, e, from, error));
+    HF_TRY(check_type(v, error));
     v->from = from;
   }
-  size_t bytes = value_bytes(type);
+  size_t bytes = value_bytes(v->type);
   if (bytes > 0) {
     sel_t numbers[ENGINE_VECTOR_ROWS];
     HF_TRY(numbers_of(from, codes, numbers, error));

@@ -75,6 +75,10 @@ hf_status block_conversion_new(engine *e, const run_input *input, const size_t *
     block_conversion_free(c);
     return no_memory(error);
   }
+  for (size_t i = 0; i < n_columns; i++) {
+    c->coded[i].type = type_of(c, i);
+    c->coded[i].field = field_of(c, i);
+  }
   *out = c;
   return HF_OK;
 }
@@ -235,8 +239,8 @@ hf_status block_convert(block_conversion *c, const struct ArrowArray *rows, duck
   HF_TRY(c->n_columns == 0 ? HF_OK : convert_plain(c, rows, out, error));
   for (size_t i = 0; i < c->n_columns; i++) {
     if (c->is_coded[i]) {
-      HF_TRY(coded_convert(&c->coded[i], c->engine, type_of(c, i), field_of(c, i), rows->children[i],
-                           duckdb_data_chunk_get_vector(out, i), error));
+      HF_TRY(coded_convert(&c->coded[i], c->engine, rows->children[i], duckdb_data_chunk_get_vector(out, i),
+                           error));
     }
   }
   duckdb_data_chunk_set_size(out, (idx_t)rows->length);

@@ -154,15 +154,17 @@ hf_status block_convert(block_conversion *c, const struct ArrowArray *rows, duck
 
 /* The values of a column that comes as codes, in DuckDB's face; zeroed: none yet. */
 typedef struct coded_values {
+  const data_type *type;
+  const struct ArrowSchema *field; /* in DuckDB's face */
   const source_dictionary *from;
   duckdb_vector vector; /* of from->values */
 } coded_values;
 
 void coded_values_reset(coded_values *v);
 /* Puts rows of codes into a vector of the output: one of bytes as a dictionary of the values, others as the values that the
- * codes stand for. `field` is in DuckDB's face. Errors: BLOCK_CORRUPT (a code of no value). */
-hf_status coded_convert(coded_values *v, engine *e, const data_type *type, const struct ArrowSchema *field,
-                        const struct ArrowArray *codes, duckdb_vector out, hf_error *error);
+ * codes stand for. Errors: BLOCK_CORRUPT (a code of no value). */
+hf_status coded_convert(coded_values *v, engine *e, const struct ArrowArray *codes, duckdb_vector out,
+                        hf_error *error);
 
 /* --------------------------------------------------------------------- task.c */
 
