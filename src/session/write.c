@@ -245,6 +245,16 @@ static hf_status copy_text(const session_target *target, const place *p, const s
   return sql->failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to write a file") : HF_OK;
 }
 
+/* What the writer may have beside the slots: a row group of a wide table. */
+#define WRITER_MOST_BYTES ((uint64_t)1 << 30)
+
+static uint64_t writer_memory(session *s) {
+  pthread_mutex_lock(&s->lock);
+  uint64_t all = config_number(s->settings, CONFIG_MEMORY); /* 0: auto */
+  pthread_mutex_unlock(&s->lock);
+  return all == 0 || all > WRITER_MOST_BYTES ? WRITER_MOST_BYTES : all;
+}
+
 /* One thread: it keeps the order of the rows. */
 static hf_status open_writer(session *s, const place *p, arena *a, engine **out, hf_error *error) {
   job_settings settings;
@@ -258,6 +268,7 @@ static hf_status open_writer(session *s, const place *p, arena *a, engine **out,
   }
   engine_options options = {.kind = ENGINE_SLOT,
                             .threads = 1,
+                            .memory_bytes = writer_memory(s),
                             .allowed_dirs = &p->made,
                             .n_allowed_dirs = 1,
                             .settings = rows,
