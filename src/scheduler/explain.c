@@ -29,6 +29,7 @@ static void look_handle(scheduler *s, message *m) {
   held_need *need = NULL;
   LL_FOREACH(c->p->needs, need) {
     if (c->status == HF_OK && need->state == NEED_NEW) {
+      need->wants_check = c->p->settings->follows_sources;
       c->status = held_look(s, &c->p->session, need, c->p->lasting, &c->error);
       need->info.rows = need->is_miss ? ROWS_OF_A_MISS : need->info.rows;
       if (need->is_miss && relation_only_describes(c->p->relation)) {
@@ -53,6 +54,17 @@ static hf_status look(scheduler *s, planning *p, hf_error *error) {
   return c.status;
 }
 
+/* What its session would compute anew, because its sources have changed, is as good as not there. */
+static void look_at_sources(planning *p) {
+  freshness_check(p);
+  held_need *need = NULL;
+  LL_FOREACH(p->needs, need) {
+    need->is_changed = need->is_changed || need->is_stale;
+    need->is_miss = need->is_miss || need->is_stale;
+    need->is_stale = false;
+  }
+}
+
 /* Lowers with the answers of looks. `p` is zeroed; the caller resets it in any case. */
 static hf_status lower_by_looks(scheduler *s, planning *p, const job_request *request, hf_error *error) {
   p->session = request->session;
@@ -63,6 +75,7 @@ static hf_status lower_by_looks(scheduler *s, planning *p, const job_request *re
     HF_TRY(planning_lower(s, p, error));
     if (p->needs_held) {
       HF_TRY(look(s, p, error));
+      look_at_sources(p);
     }
   } while (p->needs_held);
   p->ordered = p->query.ordered || planning_input_bytes(p) < p->settings->ordered_below_bytes;
@@ -138,7 +151,8 @@ static void put_source(buf *out, const lower_input *input) {
 
 static void put_held(buf *out, const held_need *need) {
   if (need->is_miss) {
-    buf_printf(out, "CachedRead [miss → materialise] %s", name_of(need));
+    buf_printf(out, "CachedRead [%s → materialise] %s", need->is_changed ? "source changed" : "miss",
+               name_of(need));
     return;
   }
   buf_printf(out, "CachedRead [hit, generation %llu] %s ", (unsigned long long)need->info.generation,

@@ -425,6 +425,8 @@ hf_status held_look(scheduler *s, const uuid *session, held_need *need, arena *a
   }
   entry_view view;
   if (registry_lookup(s->registry, &need->key, &view) == ENTRY_MATERIALISED) {
+    need->is_stale = need->wants_check && freshness_is_outrun(s, &view);
+    HF_TRY(need->wants_check ? freshness_copy(&view, need, a, error) : HF_OK);
     return copy_entry(&view, need, a, error);
   }
   need->is_miss = true;

@@ -93,7 +93,7 @@ typedef struct held_need {
   const entry_source *sources; /* for a check, or for the entry that a fill makes of it; else NULL */
   size_t n_sources;
   /* for EXPLAIN */
-  bool is_miss, is_released;
+  bool is_miss, is_changed, is_released;
   const char *name; /* or NULL */
 } held_need;
 
@@ -247,8 +247,8 @@ typedef struct stage_run {
 /* A session that has jobs or holds. */
 typedef struct owner {
   uuid id;
-  size_t n_active; /* jobs that are not over */
-  call *removal;   /* waits for n_active 0, or NULL */
+  size_t n_active;     /* jobs that are not over */
+  call *removal;       /* waits for n_active 0, or NULL */
   uint64_t held_bytes; /* of its held results */
   uint64_t ttl_us;     /* of these, by its latest job; 0: none */
   uint64_t last_active_us;
@@ -458,7 +458,7 @@ struct scheduler {
   uint64_t next_job;
   size_t n_active;
   uint64_t hold_max_bytes, run_max_bytes, idle_timeout_us; /* immutable */
-  uint64_t held_bytes; /* of all held results */
+  uint64_t held_bytes;                                     /* of all held results */
   uint64_t next_leave_us; /* when leaving_watch has something to do; 0: not */
   passing *passing;
   parked *parked;

@@ -19,10 +19,12 @@
 static const answer_column HOLD_COLUMNS[] = {
     {"name", "VARCHAR"},
     {"cache_id", "VARCHAR"},
+    {"session", "VARCHAR"},
     {"state", "VARCHAR"},
     {"level", "VARCHAR"},
     {"rows", "BIGINT"},
     {"bytes", "BIGINT"},
+    {"partitions", "BIGINT"},
     {"generation", "BIGINT"},
     {"hits", "BIGINT"},
     {"last_read", "TIMESTAMP WITH TIME ZONE"},
@@ -47,12 +49,15 @@ static void add_hold(void *context, const hold_row *row) {
   bool there = storage->state == HF_HOLD_MATERIALISED || storage->state == HF_HOLD_UNAVAILABLE;
   answer_text(a, row->name);
   answer_text(a, storage->cache_id);
+  answer_text(a, row->session.text);
   answer_text(a, STATE_NAMES[storage->state]);
   answer_text(a, storage->level);
   if (there) {
     answer_number(a, storage->rows);
     answer_number(a, storage->bytes);
+    answer_number(a, row->partitions);
   } else {
+    answer_text(a, NULL);
     answer_text(a, NULL);
     answer_text(a, NULL);
   }

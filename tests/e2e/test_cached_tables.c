@@ -44,14 +44,14 @@ static void show_cache_lists_holds_with_their_states(void **state) {
   hf_df *show = api_sql(c, "SHOW CACHE");
   struct ArrowSchema fields;
   assert_int_equal(hf_df_schema(show, &fields, &c->error), HF_OK);
-  assert_int_equal(fields.n_children, 13);
+  assert_int_equal(fields.n_children, 15);
   assert_string_equal(fields.children[0]->name, "name");
-  assert_string_equal(fields.children[12]->name, "last_drop");
+  assert_string_equal(fields.children[14]->name, "last_drop");
   fields.release(&fields);
   char *rows = api_rows(c, show, NULL);
   assert_non_null(strstr(rows, "eager|"));
   assert_non_null(strstr(rows, "|materialised|MEMORY_AND_DISK_DESER|10|"));
-  assert_non_null(strstr(rows, "|declared|DISK_ONLY|NULL|NULL|0|0|"));
+  assert_non_null(strstr(rows, "|declared|DISK_ONLY|NULL|NULL|NULL|0|0|"));
   assert_non_null(strstr(rows, "NULL|")); /* the one without a name */
   free(rows);
   hf_df_free(show);

@@ -49,6 +49,15 @@ static void follow_sources(api_case *c) {
   set(c, "cache.on_source_change", "refresh");
 }
 
+static void expect_plan(api_case *c, hf_df *df, const char *text) {
+  char *plan = NULL;
+  assert_int_equal(hf_df_explain(df, &plan, &c->error), HF_OK);
+  if (strstr(plan, text) == NULL) {
+    fail_msg("the plan does not say %s: %s", text, plan);
+  }
+  hf_text_free(plan);
+}
+
 /* ------------------------------------------------------------------- keep */
 
 static void kept_hit_looks_at_no_source(void **state) {
@@ -95,7 +104,9 @@ static void followed_source_changed_is_computed_anew(void **state) {
   hf_df *query = sql_of(c, "SELECT sum(n)::BIGINT FROM '%s'", "a.csv");
   hf_df *held = api_cache(c, query);
   api_expect_df(c, held, "1\n");
+  expect_plan(c, held, "[hit, generation 1]");
   put_file(c, "a.csv", "n\n5\n", 0); /* of the same size */
+  expect_plan(c, held, "[source changed → materialise]");
   hf_profile stale = api_expect_df(c, held, "5\n");
   assert_int_equal(stale.held_fills, 1);
   assert_int_equal(stale.held_hits, 0);
