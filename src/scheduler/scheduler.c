@@ -77,6 +77,12 @@ static hf_status open_tables(scheduler *s, const scheduler_options *options, hf_
   return registry_executor_back(s->registry, executor_id(s->executor), error);
 }
 
+/* The work directory, or what it lies in of a state directory. */
+static const char *refused_dir(const scheduler *s, const scheduler_keeping *keeping) {
+  const char *work = executor_work_dir(s->executor);
+  return keeping != NULL && source_path_is_below(work, keeping->dir) ? keeping->dir : work;
+}
+
 static hf_status open_parts(scheduler *s, const scheduler_options *options, hf_error *error) {
   HF_TRY(copy_options(s, options, error));
   executor_options of_executor = {.work_dir = options->work_dir,
@@ -91,7 +97,7 @@ static hf_status open_parts(scheduler *s, const scheduler_options *options, hf_e
   leaving_open(s, options);
   source_catalog_options of_sources = {.allowed_dirs = s->allowed_dirs,
                                        .n_allowed_dirs = s->n_allowed_dirs,
-                                       .refused_dir = executor_work_dir(s->executor),
+                                       .refused_dir = refused_dir(s, options->keeping),
                                        .extension_dir = s->extension_dir};
   HF_TRY(source_catalog_new(&of_sources, &s->sources, error));
   return open_tables(s, options, error);

@@ -19,9 +19,10 @@ typedef struct scheduler scheduler;
 /* What outlives the process. */
 typedef struct scheduler_keeping {
   const hold_journal *journal; /* borrowed until the scheduler is closed */
-  const uuid *id;              /* of the state directory, which the work directory is kept for */
-  uuid session;                /* whose holds are kept */
-  const block_ref *data;       /* client data that is kept */
+  const char *dir;       /* the state directory: when blocks lie in it, no query reads or writes there */
+  const uuid *id;        /* its id: the work directory is kept for it */
+  uuid session;          /* whose holds are kept */
+  const block_ref *data; /* client data that is kept */
   size_t n_data;
 } scheduler_keeping;
 

@@ -158,6 +158,7 @@ static hf_status open_scheduler(runtime *r, const kept *k, arena *a, hf_error *e
   scheduler_keeping keeping = {.session = r->kept, .data = k->data, .n_data = k->n_data};
   if (r->journal != NULL) {
     keeping.journal = journal_holds(r->journal);
+    keeping.dir = journal_dir(r->journal);
     keeping.id = journal_id(r->journal);
   }
   scheduler_options options = {

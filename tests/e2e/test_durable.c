@@ -225,6 +225,70 @@ static void directory_that_was_moved_still_works(void **state) {
   api_expect(c, TOTALS, TOTALS_ROWS);
 }
 
+static void source_that_changed_meanwhile_is_followed_when_asked(void **state) {
+  api_case *c = *state;
+  api_run(c, "SET cache.on_source_change = 'refresh'");
+  hold_totals(c);
+  state_end(c);
+  api_file(c, "in.csv", "k,n\n0,1000\n0,1\n");
+  state_begin(c);
+  api_expect(c, TOTALS, "0|1001\n");
+  state_holds_say(c, "source changed");
+  restart(c);
+  api_expect(c, TOTALS, "0|1001\n");
+}
+
+static void file_written_over_a_source_does_not_bring_the_old_rows_back(void **state) {
+  api_case *c = *state;
+  char path[128];
+  hold_totals(c);
+  snprintf(path, sizeof path, "%.60s/in.csv", c->dir);
+  hf_df *df = api_sql(c, "SELECT 0 AS k, 77 AS n");
+  const hf_write_options over = {.overwrite = true};
+  assert_int_equal(hf_df_write_csv(df, path, &over, NULL, &c->error), HF_OK);
+  hf_df_free(df);
+  restart(c);
+  api_expect(c, TOTALS, "0|77\n");
+}
+
+/* Whether the view itself goes on depends on whether its steps can be written. */
+static void hold_below_a_built_view_is_there_while_the_view_is(void **state) {
+  api_case *c = *state;
+  hf_df *numbers = api_sql(c, "SELECT range AS n FROM range(10)"), *half = NULL;
+  hf_df *held = api_cache(c, numbers);
+  assert_int_equal(api_count(c, held, NULL), 10);
+  assert_int_equal(hf_df_filter(held, "n < 5", &half, &c->error), HF_OK);
+  assert_int_equal(hf_df_create_view(half, "half", false, &c->error), HF_OK);
+  hf_df_free(numbers);
+  hf_df_free(held);
+  hf_df_free(half);
+  api_expect(c, "SELECT count(*) FROM half", "5\n");
+  restart(c);
+  hf_df *df = NULL;
+  hf_status status = hf_session_sql(c->session, "SELECT count(*) FROM half", &df, &c->error);
+  if (status == HF_OK) {
+    hf_profile profile = api_expect_df(c, df, "5\n");
+    assert_int_equal(profile.held_hits, 1);
+  } else {
+    assert_int_equal(status, HF_E_TABLE_NOT_FOUND);
+    work_dir_has(c, 0);
+  }
+  hf_df_free(df);
+}
+
+static void directory_itself_is_out_of_reach_of_queries(void **state) {
+  api_case *c = *state;
+  char sql[300];
+  snprintf(sql, sizeof sql, "SELECT * FROM read_csv('%s/journal.db')", c->work_dir);
+  api_fails(c, sql, HF_E_PATH_REFUSED);
+  char path[128];
+  snprintf(path, sizeof path, "%s/journal.db", c->work_dir);
+  hf_df *df = api_sql(c, "SELECT 1 AS a");
+  const hf_write_options over = {.overwrite = true};
+  assert_int_equal(hf_df_write_csv(df, path, &over, NULL, &c->error), HF_E_PATH_REFUSED);
+  hf_df_free(df);
+}
+
 /* --------------------------------------------------------------------- damage */
 
 static void cut_file(const char *path) {
@@ -430,6 +494,10 @@ int main(void) {
       CASE(session_beside_it_leaves_nothing),
       CASE(clear_cache_ends_all_holds),
       CASE(directory_that_was_moved_still_works),
+      CASE(source_that_changed_meanwhile_is_followed_when_asked),
+      CASE(file_written_over_a_source_does_not_bring_the_old_rows_back),
+      CASE(hold_below_a_built_view_is_there_while_the_view_is),
+      CASE(directory_itself_is_out_of_reach_of_queries),
       CASE(block_cut),
       CASE(block_altered),
       CASE(block_removed),
