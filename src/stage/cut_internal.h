@@ -100,7 +100,7 @@ const cut_source *cut_source_of(const cutter *c, const tree_node *node);
 hf_status cut_filter(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_projection(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part *out);
-/* cut_order.c */
+/* cut_row.c */
 hf_status cut_limit(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_top_n(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_sort(cutter *c, const tree_node *node, cut_order order, cut_part *out);

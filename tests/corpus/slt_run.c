@@ -6,8 +6,8 @@
  * without an end, costs that file only.
  * With --cut N the plan is not written whole but cut into stages of N tasks.
  * Usage: slt_run [--cut N [--broadcast BYTES]] [--list CLASS] [--strict 1] PATH…
- * Exit status 1 when something differs, or nothing was compared; with --strict also when a query fails, as it is or
- * written, when one is late, and when a file is skipped or its process dies.
+ * Exit status 1 when something differs or what was written fails, or nothing was compared; with --strict also when a
+ * query fails as it is, when one is late, and when a file is skipped or its process dies.
  */
 #include "corpus/slt_cut.h"
 #include "support/rewrite.h"
@@ -333,8 +333,8 @@ static void print_table(void) {
 }
 
 static bool is_wrong(void) {
-  static const outcome different[] = {OUTCOME_TYPES, OUTCOME_ROWS},
-                       loud[] = {OUTCOME_ERROR, OUTCOME_FAILS, OUTCOME_LATE, OUTCOME_SKIPPED, OUTCOME_DEAD};
+  static const outcome different[] = {OUTCOME_TYPES, OUTCOME_ROWS, OUTCOME_ERROR},
+                       loud[] = {OUTCOME_FAILS, OUTCOME_LATE, OUTCOME_SKIPPED, OUTCOME_DEAD};
   unsigned long n = 0;
   for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
     n += counts[different[i]];
