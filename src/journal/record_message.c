@@ -153,8 +153,17 @@ hf_status record_pack_message(const ProtobufCMessage *message, buf *out, hf_erro
   return HF_OK;
 }
 
+/* What protobuf-c is given for an allocator. */
+typedef struct unpack_memory {
+  arena *arena;
+  bool failed;
+} unpack_memory;
+
 static void *take_from_arena(void *memory, size_t bytes) {
-  return arena_alloc(memory, bytes);
+  unpack_memory *of = memory;
+  void *block = arena_alloc(of->arena, bytes);
+  of->failed = of->failed || block == NULL;
+  return block;
 }
 
 static void leave_to_arena(void *memory, void *block) {
@@ -164,7 +173,11 @@ static void leave_to_arena(void *memory, void *block) {
 
 hf_status record_unpack_message(const ProtobufCMessageDescriptor *message, const store_row *row, arena *a,
                                 ProtobufCMessage **out, hf_error *error) {
-  ProtobufCAllocator memory = {.alloc = take_from_arena, .free = leave_to_arena, .allocator_data = a};
+  unpack_memory of = {.arena = a};
+  ProtobufCAllocator memory = {.alloc = take_from_arena, .free = leave_to_arena, .allocator_data = &of};
   *out = protobuf_c_message_unpack(message, &memory, row->body_bytes, row->body);
-  return *out == NULL ? record_malformed(message->short_name, error) : HF_OK;
+  if (*out != NULL) {
+    return HF_OK;
+  }
+  return of.failed ? record_no_memory(error) : record_malformed(message->short_name, error);
 }

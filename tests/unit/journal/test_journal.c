@@ -346,6 +346,27 @@ static void put_that_lacks_memory_is_told_and_said_by_the_next_flush(void **stat
   assert_holds(c, "Da ", check_record);
 }
 
+static void load_that_lacks_memory_says_so(void **state) {
+  journal_case *c = *state;
+  const hold_journal *holds = journal_holds(c->journal);
+  put_declaration(c, A);
+  put_entry(c, A, 7);
+  assert_int_equal(journal_flush(c->journal, NULL), HF_OK);
+  unsigned n_failed = 0;
+  hf_status status = HF_E_OUT_OF_MEMORY;
+  for (uint64_t n = 1; n < 500 && status != HF_OK; n++) {
+    loaded all = {0};
+    mem_fail_after(n);
+    status = holds->load(holds->context, load_one, &all, NULL);
+    mem_fail_after(0);
+    assert_true(status == HF_OK || status == HF_E_OUT_OF_MEMORY);
+    n_failed += status != HF_OK;
+  }
+  assert_int_equal(status, HF_OK);
+  assert_true(n_failed > 3);
+  assert_holds(c, "Da Ea7 ", check_record);
+}
+
 static void journal_has_an_id_that_stays(void **state) {
   journal_case *c = *state;
   uuid id = *journal_id(c->journal);
@@ -366,6 +387,7 @@ int main(void) {
       CASE(session_comes_back_with_all_that_it_had),
       CASE(put_is_told_once_and_before_a_flush_ends),
       CASE(put_that_lacks_memory_is_told_and_said_by_the_next_flush),
+      CASE(load_that_lacks_memory_says_so),
       CASE(journal_has_an_id_that_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
