@@ -11,7 +11,7 @@
  * P4 never an output left behind
  * P5 never a waiter asleep for ever
  * P6 no deadlock (spin's own check, and the judge's)
- * P7 with JOURNAL: what was acknowledged survives a crash
+ * P7 with JOURNAL: what was acknowledged survives a crash, what was removed does not come back
  * P8 never a fill that nobody wants, but one that is being cancelled
  *
  * P1 to P4 and P7 are asserts, P5 and P6 the judge's at the end, and every query ends
@@ -29,16 +29,21 @@
 #include "registry_state.pml"
 
 #ifdef JOURNAL
-/* The journal's thread writes in the order of calls; what is in the channel is not written yet. */
+/* The journal's thread writes in the order of calls; what is in the channel is not written yet. An entry is put when it
+ * is there; those who waited are told when it is written. */
 #define PUT 0
 #define REMOVE 1
 byte record = NONE;   /* written: the job whose data are the entry */
-bool acknowledged[4]; /* by job */
+bool acknowledged[4]; /* by job: it is written, and those who waited are not told yet */
+bool told_all[4];     /* by job: they are */
+byte deferred[4];     /* by job: those who waited, as bits */
 byte unwritten[4];    /* how often the channel names a job */
 bool returning[EXECUTORS];
 chan journal = [8] of { byte, byte };
+#ifndef FAULT_REMOVAL_IS_NOT_WRITTEN
 #define JOURNAL_REMOVE(j) journal!REMOVE, j; unwritten[j]++
-#define is_recorded(j) (record == (j) || unwritten[j] > 0)
+#endif
+#define is_recorded(j) (record == (j) || unwritten[j] > 0 || acknowledged[j])
 #else
 #define is_recorded(j) false
 #endif
@@ -60,6 +65,7 @@ bool cancelled[QUERIES];
 bool asleep[QUERIES];
 byte done = 0; /* query processes that have ended */
 byte events = EVENTS;
+byte k; /* inside an atomic only */
 
 /* --------------------------------------------------------------- the query */
 
@@ -77,6 +83,17 @@ inline read() {
   fi;
   j = 0;
   registry_lease_drop(_pid)
+}
+
+/* A query that has left is no longer there to be told. */
+inline forget_deferred(q) {
+#ifdef JOURNAL
+  deferred[0] = deferred[0] & ~bit(q);
+  deferred[1] = deferred[1] & ~bit(q);
+  deferred[2] = deferred[2] & ~bit(q)
+#else
+  skip
+#endif
 }
 
 active [QUERIES] proctype query() {
@@ -112,7 +129,7 @@ next:
         asleep[_pid] = false
       }
     :: atomic { asleep[_pid] && (told[_pid] == FAIL_WAITER || told[_pid] == INLINE) -> break }
-    :: atomic { asleep[_pid] && cancelled[_pid] -> registry_leave(_pid); break }
+    :: atomic { asleep[_pid] && cancelled[_pid] -> registry_leave(_pid); forget_deferred(_pid); break }
     :: atomic {
         lease[_pid] != NONE -> read();
         if
@@ -178,28 +195,56 @@ inline launch(j, x) {
   registry_claim_stage(j)
 }
 
-inline report(j) {
 #ifdef JOURNAL
-  if
-  :: is_claim_of(j) -> journal!PUT, j; unwritten[j]++
-  :: else -> acknowledged[j] = true
-  fi;
-#ifdef FAULT_ACKNOWLEDGED_TOO_EARLY
-  acknowledged[j] = true;
-#endif
-#endif
-  job[j] = REPORTED
+/* Of those whom the promotion has told: the bits are theirs who waited before. */
+inline defer(j) {
+  k = 0;
+  do
+  :: k < QUERIES ->
+    if
+    :: (deferred[j] & bit(k)) != 0 -> told[k] = NOTHING
+    :: else
+    fi;
+    k++
+  :: else -> break
+  od;
+  k = 0;
+  journal!PUT, j;
+  unwritten[j]++
 }
+
+inline tell_deferred(j) {
+  k = 0;
+  do
+  :: k < QUERIES ->
+    if
+    :: (deferred[j] & bit(k)) != 0 -> told[k] = WAKE
+    :: else
+    fi;
+    k++
+  :: else -> break
+  od;
+  k = 0;
+  deferred[j] = 0;
+  acknowledged[j] = false;
+  told_all[j] = (held == j)
+}
+#endif
 
 inline settle(j) {
   assert(!is_claim_of(j) || waiters != 0); /* P8 */
+#ifdef JOURNAL
+  deferred[j] = (is_claim_of(j) -> waiters : 0);
+#endif
   registry_complete(j);
 #ifdef JOURNAL
   if
-  :: result == STALE || result == REFUSED -> JOURNAL_REMOVE(j)
-  :: else
+  :: result == PROMOTED -> defer(j)
+  :: else -> deferred[j] = 0
   fi;
-  acknowledged[j] = false;
+#ifdef FAULT_ACKNOWLEDGED_TOO_EARLY
+  tell_deferred(j);
+#endif
 #endif
   if
   :: result == REFUSED -> registry_abort(j, RETRYABLE)
@@ -221,11 +266,6 @@ inline settle(j) {
 }
 
 #define me (_pid - QUERIES)
-#ifdef JOURNAL
-#define is_acknowledged(j) acknowledged[j]
-#else
-#define is_acknowledged(j) true
-#endif
 
 active [JOBS] proctype fill() {
 end:
@@ -238,10 +278,13 @@ end:
 #endif
   :: atomic { job[me] == RUNNING && (cancelling[me] || wiped[me] || !live[on[me]]) -> fail_anyhow(me) }
   :: atomic { job[me] == RUNNING && !cancelling[me] -> fail(me) }
-  :: atomic { job[me] == RUNNING && !wiped[me] && live[on[me]] -> report(me) }
+  :: atomic { job[me] == RUNNING && !wiped[me] && live[on[me]] -> job[me] = REPORTED }
   /* A stage whose readers are done may be reaped; a sink stage has none. */
   :: atomic { job[me] == REPORTED && files[me] && !deleting[me] && !is_pinned(me) -> deleting[me] = true }
-  :: atomic { job[me] == REPORTED && is_acknowledged(me) -> settle(me) }
+  :: atomic { job[me] == REPORTED -> settle(me) }
+#ifdef JOURNAL
+  :: atomic { acknowledged[me] -> tell_deferred(me) }
+#endif
   :: atomic {
       job[me] == OVER && again[me] ->
       registry_complete(me);
@@ -262,6 +305,9 @@ end:
       job[me] == OVER && !again[me] && !files[me] && !is_pinned(me) && !is_recorded(me) ->
       job[me] = FREE;
       deleting[me] = false;
+#ifdef JOURNAL
+      told_all[me] = false;
+#endif
       wiped[me] = false;
       on[me] = 0
     }
@@ -269,8 +315,6 @@ end:
 }
 
 /* ---------------------------------------------------------------- the user */
-
-byte k; /* inside an atomic only */
 
 bool has_new_disk; /* inside an atomic only */
 
@@ -320,7 +364,7 @@ inline cancel_all() {
 #ifdef JOURNAL
 /* The process dies and starts again on its journal. */
 inline crash() {
-  assert(held == NONE || record == held); /* P7 */
+  assert(held == NONE || !told_all[held] || record == held); /* P7 */
   do
   :: nempty(journal) -> journal?k, _
   :: empty(journal) -> break
@@ -344,7 +388,7 @@ inline crash() {
     :: job[k] != FREE -> over(k)
     :: else
     fi;
-    unwritten[k] = 0; acknowledged[k] = false; deleting[k] = false; again[k] = false; k++
+    unwritten[k] = 0; acknowledged[k] = false; told_all[k] = false; deferred[k] = 0; deleting[k] = false; again[k] = false; k++
   :: else -> break
   od;
   k = 0;
@@ -372,12 +416,8 @@ end:
       unwritten[j]--;
       if
       :: operation == PUT -> record = j; acknowledged[j] = true
-#ifdef FAULT_REMOVES_WHAT_A_LATER_JOB_PUT
-      :: operation == REMOVE -> record = NONE
-#else
       :: operation == REMOVE && record == j -> record = NONE
       :: operation == REMOVE && record != j
-#endif
       fi;
       operation = 0;
       j = 0
@@ -418,6 +458,9 @@ end:
     timeout ->
     assert(done == QUERIES); /* P5, P6 */
     assert(state != PENDING && waiters == 0);
+#ifdef JOURNAL
+    assert(record == held); /* P7 */
+#endif
     assert(!(closed || released) || state == ABSENT || events > 0);
     do
     :: i < JOBS ->

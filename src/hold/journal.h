@@ -5,7 +5,7 @@
  *
  *   declare     put a DECLARATION, answer the user when it is written
  *   released    put it again with `released`, or remove it
- *   fill ends   registry_record, put; when it is written registry_complete; on STALE or REFUSED remove
+ *   fill ends   registry_record, registry_complete; when promoted put; who waited is told when it is written
  *   dropped     remove with the job that made it (never what a later job has put)
  *   start       load: declarations_add, registry_restore; drop the entries whose declaration is
  *               released or gone (the removal was not written yet); the rest are Unavailable
