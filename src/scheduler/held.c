@@ -348,6 +348,7 @@ void held_settle(scheduler *s, job *fill) {
     tell_waiters(s, fill);
     class = HF_CLASS_RESOURCE;
   } else if (freshness_was_written(fill, &output)) {
+    error_set(&fill->error, HF_E_TASK_LOST, "its files were written while it was computed");
     tell_waiters(s, fill);
   } else if (enter(s, fill, &output)) {
     return;

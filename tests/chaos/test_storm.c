@@ -11,6 +11,8 @@
  */
 #include "support/api_case.h"
 
+#include "base/clock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { THREADS = 32, ACTIONS = 200, PLANS = 50, FILES = 25, SHARED = 4, KEPT = 4, NAMES = 6, NO_FILE = -1 };
@@ -153,8 +154,9 @@ typedef struct timed_cancel {
 
 static void *signal_later(void *context) {
   const timed_cancel *c = context;
-  struct timespec pause = {.tv_nsec = (long)c->after_us * 1000};
-  nanosleep(&pause, NULL); /* any moment will do */
+  uint64_t ends_us = clock_monotonic_us() + c->after_us;
+  while (clock_monotonic_us() < ends_us) { /* any moment will do */
+  }
   hf_cancel_signal(c->cancel);
   return NULL;
 }

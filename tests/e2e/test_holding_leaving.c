@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +64,6 @@ static void wait_for(api_case *c, hf_df *held, hf_hold_state wanted) {
     if (time(NULL) > deadline) {
       fail_msg("the hold does not become %d", (int)wanted);
     }
-    sched_yield();
   }
 }
 
@@ -164,7 +162,6 @@ static void begin_reader(api_case *c, reader *r, hf_df *held, const char *sql) {
   *r = (reader){.df = api_sql(c, sql), .cancel = hf_cancel_new()};
   assert_int_equal(pthread_create(&r->thread, NULL, read_it, r), 0);
   while (api_storage(c, held).hits == hits) {
-    sched_yield();
   }
 }
 

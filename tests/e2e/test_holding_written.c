@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,11 +165,45 @@ static void written_path_begins_running_fills_again(void **state) {
   relation_release(held);
 }
 
+typedef struct writer {
+  const written_case *c;
+  atomic_bool stop;
+} writer;
+
+static void *note_again_and_again(void *context) {
+  writer *w = context;
+  while (!atomic_load(&w->stop)) {
+    session_note_written(w->c->other, w->c->dir);
+  }
+  return NULL;
+}
+
+/* Three claims by all who wait together; then each computes for itself. */
+static void written_again_and_again_ends_in_computing_inline(void **state) {
+  written_case *c = *state;
+  put_file(c, "a.csv", "n\n1\n2\n");
+  relation *held = held_of(c, c->mine, "a.csv", "");
+  writer w = {.c = c};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, note_again_and_again, &w), 0);
+  hf_profile profile;
+  assert_int_equal(rows_of(c->mine, held, &profile), 2);
+  atomic_store(&w.stop, true);
+  pthread_join(thread, NULL);
+  assert_int_equal(profile.held_fills, 3);
+  assert_int_equal(profile.held_inline, 1);
+  assert_non_null(strstr(profile.warning, "written while it was computed"));
+  assert_int_equal(rows_of(c->mine, held, &profile), 2);
+  assert_int_equal(state_of(c->mine, held), HF_HOLD_MATERIALISED);
+  relation_release(held);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_case, close_case)
   const struct CMUnitTest tests[] = {
       CASE(written_path_drops_holds_of_all_sessions),
       CASE(written_path_begins_running_fills_again),
+      CASE(written_again_and_again_ends_in_computing_inline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
