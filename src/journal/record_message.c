@@ -84,7 +84,7 @@ hf_status record_encode_schema(const schema *from, arena *a, Holdfast__V1__Schem
 static hf_status decode_type(const Holdfast__V1__DataType *from, int depth, arena *a, const data_type **out,
                              hf_error *error) {
   data_type *to = arena_alloc(a, sizeof *to);
-  const data_type **children = arena_array(a, from->n_children, sizeof *children);
+  const data_type **children = arena_array(a, from->n_children, sizeof(data_type *));
   if (to == NULL || children == NULL) {
     return record_no_memory(error);
   }

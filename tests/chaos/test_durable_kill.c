@@ -41,7 +41,7 @@ static void hit(void) {
 
 /* What a statement of the process changes, in the words of its acknowledgement. */
 typedef struct step {
-  char kind; /* C cached, U uncached, V view, R refreshed, q asked */
+  char kind; /* C cached, U uncached, V view, R refreshed, q asked, X closed and opened again */
   int table;
   int version;
 } step;
@@ -104,8 +104,28 @@ static void take(hf_session *session, const step *s) {
   tell('!', s);
 }
 
-static void work(hf_session *session, unsigned seed, int version) {
+static hf_session *child_open(const char *dir) {
+  const hf_setting settings[] = {{"state_dir", dir}, {"threads", "2"}, {"memory", "256MiB"}};
+  hf_session *session = NULL;
+  hf_error error = {0};
+  if (hf_session_open("local", settings, 3, &session, &error) != HF_OK) {
+    fprintf(stderr, "open: %s\n", error.message);
+    _exit(2);
+  }
+  return session;
+}
+
+static void work(const char *dir, unsigned seed, int version) {
+  hf_session *session = child_open(dir);
   for (;; version++) {
+    if (rand_r(&seed) % 20 == 0) { /* so that closing and opening are killed too */
+      step again = {'X', 0, version};
+      tell('?', &again);
+      hf_session_close(session);
+      session = child_open(dir);
+      tell('!', &again);
+      continue;
+    }
     step s = {"UCCVRq"[rand_r(&seed) % 6], (int)(rand_r(&seed) % TABLES), version};
     if (s.kind == 'C') {
       take(session, &(step){'U', s.table, version});
@@ -116,18 +136,11 @@ static void work(hf_session *session, unsigned seed, int version) {
 
 /* Arguments: state directory, seed, first version, fault point or "-", its hit. */
 static int child_main(char **arguments) {
-  const hf_setting settings[] = {{"state_dir", arguments[0]}, {"threads", "2"}, {"memory", "256MiB"}};
-  hf_session *session = NULL;
-  hf_error error = {0};
   if (strcmp(arguments[3], "-") != 0) {
     hits_left = (int)strtol(arguments[4], NULL, 10);
     fault_set(arguments[3], hit);
   }
-  if (hf_session_open("local", settings, 3, &session, &error) != HF_OK) {
-    fprintf(stderr, "open: %s\n", error.message);
-    return 2;
-  }
-  work(session, (unsigned)strtoul(arguments[1], NULL, 10), (int)strtol(arguments[2], NULL, 10));
+  work(arguments[0], (unsigned)strtoul(arguments[1], NULL, 10), (int)strtol(arguments[2], NULL, 10));
   return 0;
 }
 
@@ -151,6 +164,9 @@ static void learn(known *k, const char *line) {
     return;
   }
   k->n_steps++;
+  if (s.kind == 'X') {
+    return;
+  }
   if (s.kind == 'V') {
     k->views[s.table] = s.version;
   } else if (s.kind == 'C' || s.kind == 'U') {
@@ -252,7 +268,7 @@ static int version_of(api_case *c, const known *k, int table) {
   long sum = 0, count = 0;
   assert_int_equal(sscanf(rows, "%ld|%ld|%d|%d", &sum, &count, &least, &most), 4);
   free(rows);
-  if (k->is_filled[table] && (k->begun.kind == 0 || k->begun.table != table)) {
+  if (k->is_filled[table] && (k->begun.kind == 0 || k->begun.kind == 'X' || k->begun.table != table)) {
     assert_int_equal(profile.held_hits, 1);
     assert_int_equal(profile.held_fills, 0);
   }
