@@ -75,8 +75,10 @@ typedef struct relation_names {
   relation_lookup_fn lookup;
   const char *(*name_at)(void *context, size_t i); /* known names for suggestions, NULL behind the last */
   void *context;
-  const relation *(*local)(void *context,
-                           const uuid *id); /* of relation_unpack: client data, borrowed; NULL: none */
+  /* Of relation_unpack: client data, borrowed; NULL: none. And the columns of what a step is built on, when they did not
+   * come with it; NULL: they must. */
+  const relation *(*local)(void *context, const uuid *id);
+  hf_status (*describe)(void *context, const relation *r, arena *a, schema *out, hf_error *error);
 } relation_names;
 /* Thread: one with a stack of THREAD_PLANNING_STACK_BYTES when the text is not trusted. */
 hf_status relation_from_sql(engine *planner, const char *sql, const relation_names *names, relation **out,

@@ -18,26 +18,15 @@ typedef struct carried_names {
   const relation_names *outer;
 } carried_names;
 
-typedef struct unpacker {
-  engine *planner;
-  const relation_names *names;
-  arena *arena;
-  unsigned level; /* relations around the one that is decoded */
-  size_t bytes;   /* unpacked so far: a cache node's input is unpacked again */
-  hf_error *error;
-} unpacker;
-
 enum { MOST_UNPACKED_BYTES = 256 << 20 };
 
-static hf_status out_of_memory(unpacker *u) {
+hf_status wire_unpack_no_memory(const wire_unpacker *u) {
   return error_set(u->error, HF_E_OUT_OF_MEMORY, "no memory to decode a relation");
 }
 
-static hf_status malformed(unpacker *u, const char *what) {
+hf_status wire_malformed(const wire_unpacker *u, const char *what) {
   return error_set(u->error, HF_E_PROTOCOL, "a relation cannot be decoded: %s", what);
 }
-
-static hf_status decode(unpacker *u, const Spark__Connect__Relation *from, relation **out);
 
 /* ------------------------------------------------------------------- reads */
 
@@ -52,7 +41,7 @@ static bool format_of(const char *name, source_format *out) {
   return false;
 }
 
-static hf_status decode_read(unpacker *u, const Spark__Connect__Read *from, relation **out) {
+static hf_status decode_read(wire_unpacker *u, const Spark__Connect__Read *from, relation **out) {
   const Spark__Connect__Read__DataSource *given = from->data_source;
   source_request request = {0};
   if (from->read_type_case != SPARK__CONNECT__READ__READ_TYPE_DATA_SOURCE ||
@@ -66,12 +55,12 @@ static hf_status decode_read(unpacker *u, const Spark__Connect__Read *from, rela
   }
   source_option *options = arena_array(u->arena, given->n_options + 1, sizeof *options);
   if (options == NULL) {
-    return out_of_memory(u);
+    return wire_unpack_no_memory(u);
   }
   for (size_t i = 0; i < given->n_options; i++) {
     const Spark__Connect__Read__Option *option = given->options[i];
     if (option->key == NULL || option->value == NULL) {
-      return malformed(u, "a reader option without name or value");
+      return wire_malformed(u, "a reader option without name or value");
     }
     options[i].name = option->key;
     HF_TRY(source_option_from_text(request.format, option->key, option->value, u->arena,
@@ -105,34 +94,47 @@ static const char *carried_name_at(void *context, size_t i) {
                                        : names->outer->name_at(names->outer->context, i - names->count);
 }
 
-static hf_status decode_reference(unpacker *u, const Spark__Connect__Relation *from, const char **alias,
+static const relation *carried_local(void *context, const uuid *id) {
+  const carried_names *names = context;
+  return names->outer->local == NULL ? NULL : names->outer->local(names->outer->context, id);
+}
+
+static hf_status carried_describe(void *context, const relation *r, arena *a, schema *out, hf_error *error) {
+  const carried_names *names = context;
+  if (names->outer->describe == NULL) {
+    return error_set(error, HF_E_UNSUPPORTED, "a step is built on what comes without its columns");
+  }
+  return names->outer->describe(names->outer->context, r, a, out, error);
+}
+
+static hf_status decode_reference(wire_unpacker *u, const Spark__Connect__Relation *from, const char **alias,
                                   relation **out) {
   if (from->rel_type_case != SPARK__CONNECT__RELATION__REL_TYPE_SUBQUERY_ALIAS ||
       from->subquery_alias->alias == NULL || from->subquery_alias->input == NULL) {
-    return malformed(u, "a reference without a name");
+    return wire_malformed(u, "a reference without a name");
   }
   *alias = from->subquery_alias->alias;
-  return decode(u, from->subquery_alias->input, out);
+  return wire_decode(u, from->subquery_alias->input, out);
 }
 
-static hf_status decode_text(unpacker *u, const Spark__Connect__SQL *from, const relation_names *names,
+static hf_status decode_text(wire_unpacker *u, const Spark__Connect__SQL *from, const relation_names *names,
                              relation **out) {
   if (from == NULL || from->query == NULL) {
-    return malformed(u, "SQL without text");
+    return wire_malformed(u, "SQL without text");
   }
   return relation_from_sql(u->planner, from->query, names, out, u->error);
 }
 
-static hf_status decode_with(unpacker *u, const Spark__Connect__WithRelations *from, relation **out) {
+static hf_status decode_with(wire_unpacker *u, const Spark__Connect__WithRelations *from, relation **out) {
   size_t n = 0;
   const char **aliases = arena_array(u->arena, from->n_references + 1, sizeof *aliases);
   relation **relations = arena_array(u->arena, from->n_references + 1, sizeof(void *));
   hf_status status = HF_OK;
   if (aliases == NULL || relations == NULL) {
-    return out_of_memory(u);
+    return wire_unpack_no_memory(u);
   }
-  if (from->root == NULL || from->root->rel_type_case != SPARK__CONNECT__RELATION__REL_TYPE_SQL) {
-    return malformed(u, "references without SQL text");
+  if (from->root == NULL) {
+    return wire_malformed(u, "references without a relation");
   }
   while (status == HF_OK && n < from->n_references) {
     status = decode_reference(u, from->references[n], &aliases[n], &relations[n]);
@@ -140,8 +142,11 @@ static hf_status decode_with(unpacker *u, const Spark__Connect__WithRelations *f
   }
   if (status == HF_OK) {
     carried_names carried = {aliases, relations, n, u->names};
-    relation_names names = {carried_lookup, carried_name_at, &carried, NULL};
-    status = decode_text(u, from->root->sql, &names, out);
+    relation_names names = {carried_lookup, carried_name_at, &carried, carried_local, carried_describe};
+    const relation_names *outer = u->names;
+    u->names = &names;
+    status = wire_decode(u, from->root, out);
+    u->names = outer;
   }
   for (size_t i = 0; i < n; i++) {
     relation_release(relations[i]);
@@ -151,10 +156,11 @@ static hf_status decode_with(unpacker *u, const Spark__Connect__WithRelations *f
 
 /* ------------------------------------------------------------- other kinds */
 
-static hf_status decode_local(unpacker *u, const Spark__Connect__CachedLocalRelation *from, relation **out) {
+static hf_status decode_local(wire_unpacker *u, const Spark__Connect__CachedLocalRelation *from,
+                              relation **out) {
   uuid id;
   if (from->hash == NULL || !uuid_parse(from->hash, &id)) {
-    return malformed(u, "client data without an id");
+    return wire_malformed(u, "client data without an id");
   }
   const relation *known = u->names->local == NULL ? NULL : u->names->local(u->names->context, &id);
   if (known == NULL) {
@@ -164,40 +170,118 @@ static hf_status decode_local(unpacker *u, const Spark__Connect__CachedLocalRela
   return HF_OK;
 }
 
-static hf_status decode_cache(unpacker *u, const Holdfast__V1__CacheNode *from, relation **out) {
+static hf_status decode_cache(wire_unpacker *u, const Holdfast__V1__CacheNode *from, relation **out) {
   uuid cache_id, session;
   relation *input = NULL;
   if (from->cache_id == NULL || !uuid_parse(from->cache_id, &cache_id) || from->session_id == NULL ||
       !uuid_parse(from->session_id, &session) || from->input == NULL || from->level == NULL) {
-    return malformed(u, "an incomplete cache node");
+    return wire_malformed(u, "an incomplete cache node");
   }
-  HF_TRY(decode(u, from->input, &input));
+  HF_TRY(wire_decode(u, from->input, &input));
   hf_status status = relation_from_cache(&cache_id, &session, input, from->level, out, u->error);
   relation_release(input);
   return status;
 }
 
-static hf_status decode_extension(unpacker *u, const Spark__Connect__Any *from, relation **out) {
-  if (from->type_url == NULL || strcmp(from->type_url, WIRE_CACHE_NODE_URL) != 0) {
-    return error_set(u->error, HF_E_UNSUPPORTED, "no relation has this extension: %.100s",
-                     from->type_url == NULL ? "" : from->type_url);
-  }
-  u->bytes += from->value.len;
-  if (u->bytes > MOST_UNPACKED_BYTES) {
-    return error_set(u->error, HF_E_LIMIT, "cache nodes in a relation hold more than %d bytes",
-                     MOST_UNPACKED_BYTES);
-  }
-  HF_TRY(wire_check(&holdfast__v1__cache_node__descriptor, from->value.data, from->value.len, u->error));
-  Holdfast__V1__CacheNode *node = holdfast__v1__cache_node__unpack(NULL, from->value.len, from->value.data);
+static hf_status decode_cache_bytes(wire_unpacker *u, const ProtobufCBinaryData *bytes, relation **out) {
+  HF_TRY(wire_check(&holdfast__v1__cache_node__descriptor, bytes->data, bytes->len, u->error));
+  Holdfast__V1__CacheNode *node = holdfast__v1__cache_node__unpack(NULL, bytes->len, bytes->data);
   if (node == NULL) {
-    return malformed(u, "a damaged cache node");
+    return wire_malformed(u, "a damaged cache node");
   }
   hf_status status = decode_cache(u, node, out);
   holdfast__v1__cache_node__free_unpacked(node, NULL);
   return status;
 }
 
-static hf_status decode_kind(unpacker *u, const Spark__Connect__Relation *from, relation **out) {
+/* A type of a peer is text that is parsed alone, as a part of one expression. */
+static hf_status check_type(const wire_unpacker *u, const char *type) {
+  relation_step nothing = {.kind = BUILD_PROJECT};
+  step_maker m = {.planner = u->planner,
+                  .names = u->names,
+                  .step = &nothing,
+                  .arena = u->arena,
+                  .scratch = u->arena,
+                  .error = u->error};
+  step_expression cast;
+  build_expression given = {.text = arena_printf(u->arena, "CAST(NULL AS %s)", type)};
+  return given.text == NULL ? wire_unpack_no_memory(u) : build_expression_read(&m, &given, false, &cast);
+}
+
+/* SELECT CAST(NULL AS <type>) AS <name> …: DuckDB reads the types; nothing is computed. */
+static hf_status read_columns(wire_unpacker *u, const Holdfast__V1__Described *from, schema *out) {
+  buf sql = {0};
+  schema found;
+  for (size_t i = 0; i < from->n_types; i++) {
+    HF_TRY(check_type(u, from->types[i]));
+  }
+  for (size_t i = 0; i < from->n_types; i++) {
+    buf_printf(&sql, "%s CAST(NULL AS %s) AS c%zu", i == 0 ? "SELECT" : ",", from->types[i], i);
+  }
+  hf_status status = sql.failed ? wire_unpack_no_memory(u)
+                                : engine_describe(u->planner, buf_cstr(&sql), u->arena, &found, u->error);
+  buf_reset(&sql);
+  HF_TRY(status);
+  if (found.n_columns != from->n_names) {
+    return wire_malformed(u, "columns of other types than there are");
+  }
+  column *columns = arena_array(u->arena, from->n_names, sizeof *columns);
+  for (size_t i = 0; columns != NULL && i < from->n_names; i++) {
+    columns[i] = (column){arena_strdup(u->arena, from->names[i]), found.columns[i].type};
+    columns = columns[i].name == NULL ? NULL : columns;
+  }
+  *out = (schema){from->n_names, columns};
+  return columns == NULL ? wire_unpack_no_memory(u) : HF_OK;
+}
+
+static hf_status decode_described(wire_unpacker *u, const Holdfast__V1__Described *from, relation **out) {
+  schema columns;
+  relation *r = NULL;
+  if (from->input == NULL || from->n_names == 0 || from->n_names != from->n_types) {
+    return wire_malformed(u, "columns without a relation");
+  }
+  HF_TRY(read_columns(u, from, &columns));
+  HF_TRY(wire_decode(u, from->input, &r));
+  hf_status status = relation_is_checked(r) ? HF_OK : relation_settle(r, &columns, u->error);
+  if (status == HF_OK && relation_columns(r) == NULL) {
+    status = relation_remember_columns(r, &columns, u->error);
+  }
+  if (status != HF_OK) {
+    relation_release(r);
+    return status;
+  }
+  *out = r;
+  return HF_OK;
+}
+
+static hf_status decode_described_bytes(wire_unpacker *u, const ProtobufCBinaryData *bytes, relation **out) {
+  HF_TRY(wire_check(&holdfast__v1__described__descriptor, bytes->data, bytes->len, u->error));
+  Holdfast__V1__Described *described = holdfast__v1__described__unpack(NULL, bytes->len, bytes->data);
+  if (described == NULL) {
+    return wire_malformed(u, "a damaged description");
+  }
+  hf_status status = decode_described(u, described, out);
+  holdfast__v1__described__free_unpacked(described, NULL);
+  return status;
+}
+
+static hf_status decode_extension(wire_unpacker *u, const Spark__Connect__Any *from, relation **out) {
+  const char *url = from->type_url == NULL ? "" : from->type_url;
+  u->bytes += from->value.len;
+  if (u->bytes > MOST_UNPACKED_BYTES) {
+    return error_set(u->error, HF_E_LIMIT, "extensions in a relation hold more than %d bytes",
+                     MOST_UNPACKED_BYTES);
+  }
+  if (strcmp(url, WIRE_CACHE_NODE_URL) == 0) {
+    return decode_cache_bytes(u, &from->value, out);
+  }
+  if (strcmp(url, WIRE_DESCRIBED_URL) == 0) {
+    return decode_described_bytes(u, &from->value, out);
+  }
+  return error_set(u->error, HF_E_UNSUPPORTED, "no relation has this extension: %.100s", url);
+}
+
+static hf_status decode_kind(wire_unpacker *u, const Spark__Connect__Relation *from, relation **out) {
   switch (from->rel_type_case) {
     case SPARK__CONNECT__RELATION__REL_TYPE_READ:
       return decode_read(u, from->read, out);
@@ -209,14 +293,17 @@ static hf_status decode_kind(unpacker *u, const Spark__Connect__Relation *from, 
       return decode_local(u, from->cached_local_relation, out);
     case SPARK__CONNECT__RELATION__REL_TYPE_EXTENSION:
       return decode_extension(u, from->extension, out);
+    case SPARK__CONNECT__RELATION__REL_TYPE__NOT_SET:
+      return wire_malformed(u, "a relation of no kind");
     default:
-      return malformed(u, "a relation of no kind");
+      return wire_decode_step(u, from, out);
   }
 }
 
-static hf_status decode(unpacker *u, const Spark__Connect__Relation *from, relation **out) {
-  if (u->level == RELATION_DEEPEST) {
-    return error_set(u->error, HF_E_LIMIT, "relations are nested deeper than %d", RELATION_DEEPEST);
+hf_status wire_decode(wire_unpacker *u, const Spark__Connect__Relation *from, relation **out) {
+  if (u->level == RELATION_MOST_STEPS + RELATION_DEEPEST) {
+    return error_set(u->error, HF_E_LIMIT, "relations are nested deeper than %d",
+                     RELATION_MOST_STEPS + RELATION_DEEPEST);
   }
   u->level++;
   hf_status status = decode_kind(u, from, out);
@@ -226,17 +313,17 @@ static hf_status decode(unpacker *u, const Spark__Connect__Relation *from, relat
 
 hf_status relation_unpack(const void *bytes, size_t length, engine *planner, const relation_names *names,
                           relation **out, hf_error *error) {
-  unpacker u = {.planner = planner, .names = names, .error = error};
+  wire_unpacker u = {.planner = planner, .names = names, .error = error};
   HF_TRY(wire_check(&spark__connect__relation__descriptor, bytes, length, error));
   u.arena = arena_new();
   Spark__Connect__Relation *message =
       u.arena == NULL ? NULL : spark__connect__relation__unpack(NULL, length, bytes);
   if (message == NULL) {
-    hf_status failed = u.arena == NULL ? out_of_memory(&u) : malformed(&u, "damaged bytes");
+    hf_status failed = u.arena == NULL ? wire_unpack_no_memory(&u) : wire_malformed(&u, "damaged bytes");
     arena_free(u.arena);
     return failed;
   }
-  hf_status status = decode(&u, message, out);
+  hf_status status = wire_decode(&u, message, out);
   spark__connect__relation__free_unpacked(message, NULL);
   arena_free(u.arena);
   return status;

@@ -274,10 +274,10 @@ static void bytes_nested_too_deep_or_unknown_are_refused(void **state) {
                    HF_E_LIMIT);
   buf_reset(&bytes);
   buf_text(&bytes, "x");
-  wrap(&bytes, 3); /* Relation.project */
+  wrap(&bytes, 46); /* Relation.relation_changes */
   assert_int_equal(relation_unpack(bytes.data, bytes.length, c->planner, &nothing, &back, &c->error),
                    HF_E_UNSUPPORTED);
-  assert_non_null(strstr(c->error.message, "field 3 of spark.connect.Relation"));
+  assert_non_null(strstr(c->error.message, "field 46 of spark.connect.Relation"));
   buf_reset(&bytes);
   assert_int_equal(relation_unpack("", 0, c->planner, &nothing, &back, &c->error), HF_E_PROTOCOL);
   assert_int_equal(relation_unpack("\xff\xff\xff", 3, c->planner, &nothing, &back, &c->error), HF_E_PROTOCOL);

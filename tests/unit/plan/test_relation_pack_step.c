@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps across a wire: what comes back is the same plan with the same columns; chains as long as may be; messages that a
+ * peer made up.
+ */
+#include "support/build_steps.h"
+
+#include "base/thread.h"
+#include "spark/connect/relations.pb-c.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int open_case(void **state) {
+  plan_case_open(state);
+  plan_case *c = *state;
+  plan_exec(
+      c, "COPY (SELECT i AS k, i % 3 AS g, 'n' || i AS name, [i] AS l, {'a': i} AS s FROM range(5) t(i)) TO "
+         "'@/p.parquet'");
+  plan_name(c, "v", "FROM '@/p.parquet'");
+  plan_name(c, "d", "SELECT 2 AS k, 'w' AS w");
+  plan_name(c, "dup", "SELECT 1 AS a, 2 AS b, 3 AS A");
+  relation *b = steps_build(c, "d >> alias: b");
+  plan_bind(c, "db", b);
+  relation_release(b);
+  return 0;
+}
+
+static relation *through_the_wire(plan_case *c, const relation *r) {
+  buf bytes = {0};
+  relation *back = NULL;
+  static plan_case empty;
+  relation_names nothing = plan_names(&empty);
+  assert_int_equal(relation_pack(r, &bytes, &c->error), HF_OK);
+  if (relation_unpack(bytes.data, bytes.length, c->planner, &nothing, &back, &c->error) != HF_OK) {
+    print_message("%s\n", c->error.message);
+  }
+  buf_reset(&bytes);
+  return back;
+}
+
+static void steps_packed_come_back_the_same(void **state) {
+  static const char *const lines[] = {
+      "v >> project: k + 1 AS j | name | upper(name)",
+      "v >> project: * | k * 2 AS kk",
+      "v >> project: * EXCLUDE (l) | COLUMNS('k') + 1",
+      "v >> filter: k > 1 AND name <> ';'",
+      "v >> with: j = k + 1 | g = k",
+      "v >> rename: k = \"odd\" name | g = k",
+      "v >> drop: l | s",
+      "v >> agg: g | k % 2 AS odd ; count(*) AS n | sum(k)",
+      "v >> agg:  ; max(k)",
+      "v >> sort: g DESC NULLS FIRST | k ASC | name | k + g NULLS LAST >> limit: 3,1",
+      "v >> limit: 2",
+      "v >> limit: ,2",
+      "v >> distinct",
+      "v >> distinct: g | \"name\"",
+      "v >> alias: a >> join: db ; a.k = b.k >> project: a.* | b.w >> filter: w = 'w'",
+      "v >> left: d ; USING k",
+      "v >> semi: d ; USING k >> anti: d ; USING k",
+      "v >> cross: d >> drop: w",
+      "v >> project: k | name >> unionall: d >> union: d >> exceptall: d >> intersect: d",
+      "v >> project: k >> byname: d",
+      "v >> filter: k IN (SELECT k FROM d) >> project: k | (SELECT max(k) FROM d) AS m >> filter: m > 0",
+      "dup >> filter: b = 2 >> with: c = b",
+  };
+  plan_case *c = *state;
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    relation *r = steps_build(c, lines[i]), *back = through_the_wire(c, r);
+    if (back == NULL || !relation_equal(r, back) ||
+        !schema_equal(relation_columns(r), relation_columns(back))) {
+      fail_msg("%s", lines[i]);
+    }
+    relation_release(r);
+    relation_release(back);
+  }
+}
+
+static void chain_as_long_as_may_be_is_packed(void **state) {
+  plan_case *c = *state;
+  relation *r = steps_build(c, "v");
+  for (size_t i = 0; i < 2400; i++) {
+    assert_non_null(r = step_add(c, r, i % 2 == 0 ? "with: k = k + 1" : "filter: k > 0"));
+  }
+  relation *back = through_the_wire(c, r);
+  assert_non_null(back);
+  assert_true(relation_equal(r, back));
+  relation_release(r);
+  relation_release(back);
+}
+
+/* Packs what a peer says, and gives it to us. */
+static hf_status unpack(plan_case *c, const Spark__Connect__Relation *message) {
+  uint8_t bytes[1024];
+  relation *back = NULL;
+  relation_names names = plan_names(c);
+  assert_in_range(spark__connect__relation__get_packed_size(message), 1, sizeof bytes);
+  size_t length = spark__connect__relation__pack(message, bytes);
+  hf_status status = relation_unpack(bytes, length, c->planner, &names, &back, &c->error);
+  relation_release(back);
+  return status;
+}
+
+static void message_of_a_peer_is_checked_as_a_users_text_is(void **state) {
+  plan_case *c = *state;
+  Spark__Connect__Expression__ExpressionString text = SPARK__CONNECT__EXPRESSION__EXPRESSION_STRING__INIT;
+  Spark__Connect__Expression condition = SPARK__CONNECT__EXPRESSION__INIT;
+  Spark__Connect__Filter filter = SPARK__CONNECT__FILTER__INIT;
+  Spark__Connect__Relation r = SPARK__CONNECT__RELATION__INIT, input = SPARK__CONNECT__RELATION__INIT;
+  Spark__Connect__SQL sql = SPARK__CONNECT__SQL__INIT;
+  condition.expr_type_case = SPARK__CONNECT__EXPRESSION__EXPR_TYPE_EXPRESSION_STRING;
+  condition.expression_string = &text;
+  r.rel_type_case = SPARK__CONNECT__RELATION__REL_TYPE_FILTER;
+  r.filter = &filter;
+  input.rel_type_case = SPARK__CONNECT__RELATION__REL_TYPE_SQL;
+  input.sql = &sql;
+  assert_int_equal(unpack(c, &r), HF_E_PROTOCOL); /* no condition */
+  filter.condition = &condition;
+  assert_int_equal(unpack(c, &r), HF_E_PROTOCOL); /* no text */
+  text.expression = "k > 1";
+  assert_int_equal(unpack(c, &r), HF_E_PROTOCOL); /* no input */
+  filter.input = &input;
+  sql.query = "FROM v";
+  assert_int_equal(unpack(c, &r), HF_E_UNSUPPORTED); /* nobody tells its columns */
+  assert_non_null(strstr(c->error.message, "columns"));
+}
+
+/* Bytes of a peer are decoded on a planning stack. */
+static void *on_large_stack(void *context) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(steps_packed_come_back_the_same),
+      cmocka_unit_test(chain_as_long_as_may_be_is_packed),
+      cmocka_unit_test(message_of_a_peer_is_checked_as_a_users_text_is),
+  };
+  *(int *)context = cmocka_run_group_tests(tests, open_case, plan_case_close);
+  return NULL;
+}
+
+int main(void) {
+  pthread_t thread;
+  int failed = 1;
+  if (thread_start(&thread, THREAD_PLANNING_STACK_BYTES, on_large_stack, &failed, "test", NULL) == HF_OK) {
+    pthread_join(thread, NULL);
+  }
+  return failed;
+}
