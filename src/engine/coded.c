@@ -37,10 +37,10 @@ static hf_status keep_vector(coded_values *v, duckdb_data_chunk chunk, hf_error 
 }
 
 static hf_status convert_values(coded_values *v, engine *e, const source_dictionary *from, hf_error *error) {
-  struct ArrowSchema *fields[] = {(struct ArrowSchema *)(uintptr_t)v->field};
+  struct ArrowSchema *fields[] = {(struct ArrowSchema *)v->field};
   struct ArrowSchema schema_of_rows = {
       .format = "+s", .name = "", .n_children = 1, .children = fields, .release = run_release_nothing};
-  struct ArrowArray *arrays[] = {(struct ArrowArray *)(uintptr_t)&from->values};
+  struct ArrowArray *arrays[] = {(struct ArrowArray *)&from->values};
   const void *no_buffer[] = {NULL};
   struct ArrowArray rows = {.length = from->values.length,
                             .n_buffers = 1,

@@ -47,9 +47,9 @@ hf_status block_attempt_new(const char *dir, block_attempt **out, hf_error *erro
  * reference. Errors: BLOCK_MISSING, BLOCK_CORRUPT, OUT_OF_MEMORY, IO. */
 hf_status block_attempt_open(const char *dir, block_keeper *keeper, block_attempt **out, hf_error *error);
 void block_attempt_release(block_attempt *attempt);
-/* The dictionary of a column that has one in a file, read and checked when it is first wanted. Borrowed as long as the attempt
+/* The dictionary of column `number`, which has one in the file, read and checked when it is first wanted. Borrowed as long as the attempt
  * is open. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY. Thread: any. */
-hf_status block_attempt_dictionary(block_attempt *attempt, uint32_t file, size_t column,
+hf_status block_attempt_dictionary(block_attempt *attempt, uint32_t file, size_t number,
                                    source_dictionary **out, hf_error *error);
 /* The end of a path that names job, stage, attempt and, of a file, its name. */
 const char *block_path_tail(const char *path);

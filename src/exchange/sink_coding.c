@@ -44,7 +44,7 @@ static hf_status no_memory(hf_error *error) {
 
 void written_file_reset(written_file *file) {
   for (size_t i = 0; i < file->n_dictionaries; i++) {
-    mem_free((void *)(uintptr_t)file->dictionaries[i].pieces);
+    mem_free((void *)file->dictionaries[i].pieces);
   }
   mem_free(file->dictionaries);
   mem_free(file->ranges);
