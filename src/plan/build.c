@@ -5,7 +5,7 @@
  * columns of what is below are given, so that nothing below is looked at.
  * Thread: one with a planning stack.
  */
-#include "plan/build_internal.h"
+#include "plan/lower_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -616,7 +616,17 @@ static hf_status make_relation(step_maker *m, const build_step *given, const sch
   r->view.other = given->other;
   r->view.top_ordered = is_ordered(step, given->input);
   r->clock = clock != NULL ? clock : first_clock(step->groups, step->n_groups);
-  return relation_finish(r, m->error);
+  return HF_OK;
+}
+
+/* What cannot be planned is refused now, not when it runs. Counting is done when the bound says so, not at each step. */
+static hf_status check_queries(relation *r, hf_error *error) {
+  if (r->queries <= RELATION_MOST_QUERIES) {
+    return HF_OK;
+  }
+  HF_TRY(lower_count(r, &r->queries, error));
+  r->queries++;
+  return HF_OK;
 }
 
 hf_status relation_build(engine *planner, const build_step *given, const schema *columns,
@@ -629,8 +639,16 @@ hf_status relation_build(engine *planner, const build_step *given, const schema 
   hf_status status =
       m.scratch == NULL ? build_out_of_memory(&m) : make_relation(&m, given, columns, other_columns);
   arena_free(m.scratch);
+  if (status == HF_OK) {
+    status = relation_finish(m.made, error);
+  }
   if (status != HF_OK) {
     relation_drop(m.made);
+    return status;
+  }
+  status = check_queries(m.made, error);
+  if (status != HF_OK) {
+    relation_release(m.made);
     return status;
   }
   *out = m.made;

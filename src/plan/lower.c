@@ -12,7 +12,7 @@
 
 /* DuckDB's planner takes quadratic time in the length of a chain; text is bounded since views may double it. One text
  * may be as long as it likes: the user wrote it. */
-enum { MOST_USES = 1000, LONGEST_CHAIN_BYTES = 4 << 20 };
+enum { LONGEST_CHAIN_BYTES = 4 << 20 };
 
 static hf_status too_much(const lowering *l, const char *what, size_t most) {
   error_set(l->error, HF_E_LIMIT, "views and steps upon each other make a query of more than %zu %s", most,
@@ -110,6 +110,10 @@ bool lower_is_text(const relation *r) {
 
 static hf_status input_of_request(lowering *l, const source_request *request, const char *name,
                                   lower_input *out) {
+  if (l->counts_only) {
+    *out = (lower_input){.kind = LOWER_INPUT_SOURCE, .name = name};
+    return HF_OK;
+  }
   source *s = l->knowledge->source_of(l->knowledge->context, request);
   if (s == NULL) {
     return error_set(l->error, HF_E_INTERNAL, "a source was known and is not any more: %s", name);
@@ -150,8 +154,8 @@ static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_
 
 /* Makes up a name for a use of a view. */
 static hf_status name_use(lowering *l, const char *original, const char **name) {
-  if (l->n_uses == MOST_USES) {
-    return too_much(l, "levels", MOST_USES);
+  if (l->n_uses == RELATION_MOST_QUERIES) {
+    return too_much(l, "levels", RELATION_MOST_QUERIES);
   }
   *name = arena_printf(l->arena, "%s%zu", l->prefix, l->n_uses);
   if (*name == NULL ||
@@ -369,6 +373,33 @@ static const schema *columns_of_root(const lowering *l, const relation *root) {
   held_info info;
   const relation *r = lower_skip_inline(l, root, &info);
   return r->view.kind == RELATION_BUILT ? r->view.step->out.columns : NULL;
+}
+
+static void held_as_input(void *context, const relation *node, held_info *out) {
+  (void)context;
+  (void)node;
+  *out = (held_info){.answer = HELD_READ};
+}
+
+hf_status lower_count(const relation *r, size_t *queries, hf_error *error) {
+  static const lower_knowledge nothing = {.held = held_as_input};
+  lowering l = {
+      .knowledge = &nothing, .arena = arena_new(), .error = error, .prefix = "hf_r", .counts_only = true};
+  piece_list list = {0};
+  hf_status status = l.arena == NULL ? lower_out_of_memory(&l) : lower_built(&l, &list, r);
+  buf_reset(&list.run);
+  buf_reset(&l.chain.run);
+  arena_free(l.arena);
+  *queries = l.n_uses;
+  return status;
+}
+
+hf_status lower_count_bytes(lowering *l, const piece_list *body) {
+  l->step_bytes += body->run.length;
+  for (size_t i = 0; i < body->count; i++) {
+    l->step_bytes += body->pieces[i].text == NULL ? 0 : strlen(body->pieces[i].text);
+  }
+  return l->step_bytes > LONGEST_CHAIN_BYTES ? too_much(l, "bytes", LONGEST_CHAIN_BYTES) : HF_OK;
 }
 
 hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena *a, lowered *out,

@@ -252,6 +252,7 @@ static hf_status settle(walking *w) {
   }
   w->is_pending = false;
   w->item = (from_item){.is_base = false};
+  HF_TRY(lower_count_bytes(w->l, w->out));
   return lower_put_use(w->l, w->out, "input", list, &w->item.name);
 }
 

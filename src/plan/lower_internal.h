@@ -31,6 +31,8 @@ typedef struct lowering {
   made_name *made;  /* one for each use in the chain */
   size_t n_uses, uses_capacity;
   size_t text_bytes, longest_text;
+  size_t step_bytes;  /* of what steps wrote into the chain */
+  bool counts_only;   /* sources are not known, and not wanted */
   const char *prefix; /* of the names in the chain; in no text of the query */
 } lowering;
 
@@ -56,6 +58,10 @@ hf_status lower_use_relation(lowering *l, const relation *r, const char *origina
 hf_status lower_input_of(lowering *l, const relation *r, const held_info *info, const char *name,
                          lower_input *out);
 hf_status lower_input_number(lowering *l, const lower_input *input, uint32_t *out);
+/* Counts the queries in the chain of a built relation. Errors: LIMIT. */
+hf_status lower_count(const relation *r, size_t *queries, hf_error *error);
+/* Adds up what steps write. Errors: LIMIT. */
+hf_status lower_count_bytes(lowering *l, const piece_list *body);
 /* Appends the query that a built relation is; what it stands on goes into the chain. */
 hf_status lower_built(lowering *l, piece_list *out, const relation *r);
 /* Finds what must be known first. */

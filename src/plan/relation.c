@@ -272,6 +272,33 @@ static unsigned depth_of(const relation *r) {
   return input > below + 1 ? input : below + 1;
 }
 
+static size_t add_up(size_t a, size_t b) {
+  return a > SIZE_MAX / 4 || b > SIZE_MAX / 4 ? SIZE_MAX / 4 : a + b;
+}
+
+static size_t queries_of_spots(const sql_spot *spots, size_t n, size_t sum) {
+  for (size_t i = 0; i < n; i++) {
+    sum = spots[i].bound == NULL ? sum : add_up(sum, spots[i].bound->queries);
+  }
+  return sum;
+}
+
+static size_t queries_of(const relation *r) {
+  const relation_step *step = r->view.step;
+  if (r->view.kind != RELATION_SQL && r->view.kind != RELATION_BUILT) {
+    return 0; /* an input */
+  }
+  size_t sum = queries_of_spots(r->view.spots, r->view.n_spots, 1);
+  for (size_t i = 0; step != NULL && i < step->n_expressions; i++) {
+    sum = queries_of_spots(step->expressions[i].spots, step->expressions[i].n_spots, sum);
+  }
+  for (size_t i = 0; step != NULL && i < step->n_groups; i++) {
+    sum = queries_of_spots(step->groups[i].spots, step->groups[i].n_spots, sum);
+  }
+  sum = r->view.input == NULL ? sum : add_up(sum, r->view.input->queries);
+  return r->view.other == NULL ? sum : add_up(sum, r->view.other->queries);
+}
+
 /* Errors: LIMIT. */
 static hf_status check_depth(relation *r, hf_error *error) {
   bool is_built = r->view.kind == RELATION_BUILT;
@@ -280,6 +307,7 @@ static hf_status check_depth(relation *r, hf_error *error) {
     below = r->view.other->steps;
   }
   r->depth = depth_of(r);
+  r->queries = queries_of(r);
   r->steps = is_built ? below + 1 : 0;
   if (r->depth > RELATION_DEEPEST) {
     return error_set(error, HF_E_LIMIT, "relations are nested deeper than %d", RELATION_DEEPEST);

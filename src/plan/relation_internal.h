@@ -12,6 +12,8 @@
 enum { RELATION_DEEPEST = 1000 };
 /* Steps on top of each other: what can be planned, and sent as nested messages. */
 enum { RELATION_MOST_STEPS = 2400 };
+/* Queries in the chain of one lowered text: DuckDB nests as many, and takes quadratic time. */
+enum { RELATION_MOST_QUERIES = 980 };
 
 struct relation {
   atomic_uint references;
@@ -23,6 +25,7 @@ struct relation {
   char fingerprint[33];
   unsigned depth; /* 1 + that of the deepest relation below; of a step: that of its input */
   unsigned steps; /* built on top of each other, above what is not built */
+  size_t queries; /* at most so many stand in the chain of the lowered text, nothing being held */
   _Atomic(const schema *) remembered; /* columns that were described; of what is not built */
   arena *remembered_memory;           /* set by who set `remembered` */
 };
