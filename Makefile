@@ -32,9 +32,9 @@ bench: setup build ## run the benchmarks
 asan: setup ## run the tests with AddressSanitizer and UBSan
 	@tools/build build-asan -DHOLDFAST_SANITIZE=address,undefined
 	@tools/run-tests build-asan $(if $(T),-R '$(T)')
-tsan: setup ## run the unit tests with ThreadSanitizer (libduckdb is not instrumented)
+tsan: setup ## run the unit tests and the API's threads with ThreadSanitizer (libduckdb is not instrumented)
 	@CC=clang tools/build build-tsan -DHOLDFAST_SANITIZE=thread
-	@tools/run-tests build-tsan -L unit $(if $(T),-R '$(T)')
+	@tools/run-tests build-tsan -R '$(or $(T),^unit/|^e2e/test_dataframe_threads)'
 fuzz: setup ## fuzz what decodes bytes, with libFuzzer; SECONDS=600 each, TARGET=ipc
 	@CC=clang cmake -S . -B build-fuzz -G Ninja --log-level=WARNING -DHOLDFAST_SANITIZE=address,undefined \
 	  -DHOLDFAST_FUZZ=ON >/dev/null

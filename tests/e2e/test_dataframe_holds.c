@@ -109,14 +109,18 @@ static void listing_is_what_show_cache_shows(void **state) {
   hf_df *shown = api_sql(c, "SHOW CACHE");
   hf_df *text = NULL;
   assert_int_equal(hf_df_create_view(shown, "shown", true, NULL), HF_OK);
-  assert_int_equal(hf_session_sql(c->session,
-                                  "SELECT name, cache_id, level, rows::BIGINT, generation::BIGINT FROM shown",
-                                  &text, &c->error),
-                   HF_OK);
-  char wanted[512];
-  snprintf(wanted, sizeof wanted, "one|%s|%s|%" PRIu64 "|1\ntwo|%s|DISK_ONLY|NULL|0\n",
-           holds[0].storage.cache_id, holds[0].storage.level, holds[0].storage.rows,
-           holds[1].storage.cache_id);
+  assert_int_equal(
+      hf_session_sql(
+          c->session,
+          "SELECT name, cache_id, session, level, rows, partitions, generation, hits, indeterminate::VARCHAR FROM shown",
+          &text, &c->error),
+      HF_OK);
+  char wanted[1024];
+  snprintf(wanted, sizeof wanted,
+           "one|%s|%s|%s|%" PRIu64 "|%" PRIu64 "|1|%" PRIu64
+           "|false\ntwo|%s|%s|DISK_ONLY|NULL|NULL|0|0|NULL\n",
+           holds[0].storage.cache_id, holds[0].session, holds[0].storage.level, holds[0].storage.rows,
+           holds[0].partitions, holds[0].storage.hits, holds[1].storage.cache_id, holds[1].session);
   api_expect_df(c, text, wanted);
   hf_df_free(text);
   hf_df_free(shown);

@@ -99,13 +99,15 @@ static char *contents(const char *path, size_t *length) {
 
 /* ------------------------------------------------------------------------ what */
 
+static const char ODD_TYPES[] =
+    "SELECT 1 AS a, 2 AS a, NULL AS n, 'x'::ENUM('x', 'y') AS e, [{'k': 1.50}] AS l, DATE '2024-02-29' AS d, "
+    "TIMESTAMPTZ '2024-01-01 00:00:00+00' AS z, INTERVAL 3 MONTH AS i, 170141183460469231731687303715884105727 AS h";
+
 static void parquet_holds_what_duckdb_writes(void **state) {
   api_case *c = *state;
   static const char *const queries[] = {
       "SELECT i AS \"odd \"\"name\", 'v' || i % 7 AS \"größe\", i / 3 AS \"a.b\" FROM range(5000) t(i) ORDER BY i DESC",
-      "SELECT 1 AS a, 2 AS a, NULL AS n, 'x'::ENUM('x', 'y') AS e, [{'k': 1.50}] AS l, DATE '2024-02-29' AS d, "
-      "TIMESTAMPTZ '2024-01-01 00:00:00+00' AS z, INTERVAL 3 MONTH AS i, 170141183460469231731687303715884105727 AS h",
-      "SELECT 1 AS x WHERE false"};
+      ODD_TYPES, "SELECT 1 AS x WHERE false"};
   for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
     char plain[1024];
     expect(c, write_parquet(c, queries[i], "@/ours.parquet", true), HF_OK);
