@@ -251,13 +251,13 @@ static entry_output output_on(entry_location *at, uint64_t job, const char *exec
 static void do_complete(walk *w, int key) {
   static const char *const results[] = {"promoted", "duplicate", "stale", "refused"};
   uint64_t job = some_job(w, key);
-  const char *executor = executors[pick(2)], *is = job_is(w, key, job);
-  char operation[64];
-  snprintf(operation, sizeof operation, "complete %s%s", is,
-           strcmp(is, "claimer") != 0         ? ""
-           : registry_is_live(w->r, executor) ? " live"
-                                              : " away");
-  if (strcmp(is, "claimer") == 0 && pick(2) == 0) {
+  const char *executor = executors[pick(2)];
+  bool is_claimer = strcmp(job_is(w, key, job), "claimer") == 0;
+  const char *at_claim = registry_is_live(w->r, executor) ? "complete claimer live" : "complete claimer away";
+  const char *operation = is_claimer                                  ? at_claim
+                          : strcmp(job_is(w, key, job), "maker") == 0 ? "complete maker"
+                                                                      : "complete other";
+  if (is_claimer && pick(2) == 0) {
     registry_claim_stage(w->r, &keys[key], (job_id){job}, (stage_id){1});
   }
   entry_location at;
