@@ -260,17 +260,17 @@ static void run_corpus(const char *tasks, size_t first, size_t step) {
 
 static void slt_over_three_tasks_is_as_single_node(void **state) {
   (void)state;
-  run_corpus("3", 0, 1);
+  run_corpus("3", 0, 2);
 }
 
 static void slt_over_more_tasks_than_files_is_as_single_node(void **state) {
   (void)state;
-  run_corpus("7", 0, 4);
+  run_corpus("7", 1, 4);
 }
 
 static void slt_over_fewer_tasks_than_files_is_as_single_node(void **state) {
   (void)state;
-  run_corpus("2", 2, 4);
+  run_corpus("2", 3, 4);
 }
 
 int main(void) {
