@@ -142,18 +142,84 @@ static void placeholders_and_stars_are_errors_where_they_mean_nothing(void **sta
   FAILS(HF_E_BIND, "", hf_df_aggregate, f->sales, HF_LIST("region"), HF_LIST("id"));
 }
 
+/* Pieces of SQL in any order: what is taken as an expression is one column, or a condition, and nothing else. */
+static const char *const PIECES[] = {
+    "customer", "name",    "region",   "1",      "'x'",    "NULL",  "+",     "=",
+    "AND",      "OR",      "NOT",      "IS",     "(",      ")",     "(",     ")",
+    ",",        ";",       "--",       "/*",     "*/",     "'",     "\"",    "$$",
+    "::",       "INTEGER", "FROM",     "people", "SELECT", "UNION", "ALL",   "DISTINCT",
+    "ON",       "WHERE",   "ORDER BY", "LIMIT",  "AS",     "x",     "[",     "]",
+    "IN",       "CASE",    "WHEN",     "THEN",   "END",    "OVER",  "count", "USING SAMPLE",
+    "\n"};
+
+/* xorshift: the same texts in each run. */
+static uint32_t random_next(uint32_t *state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 17;
+  *state ^= *state << 5;
+  return *state;
+}
+
+static void random_text(uint32_t *state, char *out, size_t bytes) {
+  size_t used = 0;
+  out[0] = '\0';
+  for (uint32_t n = 1 + random_next(state) % 7; n > 0; n--) {
+    const char *piece = PIECES[random_next(state) % (sizeof PIECES / sizeof PIECES[0])];
+    used += (size_t)snprintf(out + used, bytes - used, "%s%s", used == 0 ? "" : " ", piece);
+  }
+}
+
+static void expect_shape(frame_case *f, hf_df *df, const char *text, int64_t columns, uint64_t most_rows) {
+  struct ArrowSchema fields;
+  uint64_t rows = 0;
+  if (hf_df_schema(df, &fields, &f->api->error) != HF_OK || fields.n_children != columns) {
+    fail_msg("another query than was built: %s", text);
+  }
+  fields.release(&fields);
+  hf_status status = hf_df_count(df, NULL, &rows, &f->api->error);
+  if (status == HF_OK ? rows > most_rows : f->api->error.error_class != HF_CLASS_USER) {
+    fail_msg("%s: %s, %d rows", text, hf_status_name(status), (int)rows);
+  }
+  hf_df_free(df);
+}
+
+static void random_text_stays_in_its_place(void **state) {
+  frame_case *f = *state;
+  uint32_t seed = 20240229;
+  unsigned taken = 0;
+  for (int i = 0; i < 4000; i++) {
+    char text[256];
+    hf_df *out = NULL;
+    hf_error *error = &f->api->error;
+    random_text(&seed, text, sizeof text);
+    if (hf_df_filter(f->people, text, &out, error) == HF_OK) {
+      expect_shape(f, out, text, 3, 40);
+      taken++;
+    } else if (error->error_class != HF_CLASS_USER) {
+      fail_msg("%s: %s: %s", text, hf_status_name(error->code), error->message);
+    }
+    out = NULL;
+    if (hf_df_with_column(f->people, "new", text, &out, error) == HF_OK) {
+      expect_shape(f, out, text, 4, 40);
+      taken++;
+    }
+    out = NULL;
+    if (hf_df_order_by(f->people, HF_LIST(text), &out, error) == HF_OK) {
+      expect_shape(f, out, text, 3, 40);
+    }
+  }
+  print_message("%u of 8000 random texts were expressions\n", taken);
+  assert_true(taken > 100);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test(name)
   const struct CMUnitTest tests[] = {
-      CASE(subselect_may_be_correlated),
-      CASE(nested_values_are_taken_apart),
-      CASE(names_differ_by_anything),
-      CASE(keys_may_be_any_expression),
-      CASE(limits_at_the_bounds),
-      CASE(wide_dataframes_keep_their_columns),
-      CASE(order_survives_what_keeps_it),
-      CASE(random_is_drawn_once),
-      CASE(placeholders_and_stars_are_errors_where_they_mean_nothing),
+      CASE(subselect_may_be_correlated),    CASE(nested_values_are_taken_apart),
+      CASE(names_differ_by_anything),       CASE(keys_may_be_any_expression),
+      CASE(limits_at_the_bounds),           CASE(wide_dataframes_keep_their_columns),
+      CASE(order_survives_what_keeps_it),   CASE(random_is_drawn_once),
+      CASE(random_text_stays_in_its_place), CASE(placeholders_and_stars_are_errors_where_they_mean_nothing),
   };
   return cmocka_run_group_tests(tests, frame_case_open, frame_case_close);
 }
