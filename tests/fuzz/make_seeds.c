@@ -179,6 +179,8 @@ static const char *const statements[] = {
     "SELECT * FROM nation JOIN LATERAL (SELECT * FROM region WHERE r_regionkey = n_regionkey LIMIT 1) ON true",
     "CACHE TABLE held AS SELECT n_regionkey AS k, count(*) AS n FROM nation GROUP BY ALL",
     "SELECT * FROM held JOIN region ON k = r_regionkey",
+    "CACHE TABLE coded AS SELECT l_shipmode, l_linenumber, l_quantity, l_shipdate, l_comment FROM lineitem",
+    "SELECT count(*), sum(l_quantity) FROM coded WHERE l_shipmode = 'AIR' AND l_shipdate > DATE '1995-03-01'",
     "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) t(i, s)",
 };
 
