@@ -102,6 +102,12 @@ typedef struct run_input {
   struct ArrowSchema *fields; /* one a column, in DuckDB's face; released by nobody */
 } run_input;
 
+/* The names of an ENUM column as an array. */
+typedef struct enum_names {
+  const void *buffers[3];
+  struct ArrowArray array; /* released by nobody */
+} enum_names;
+
 struct engine_run {
   engine *engine;
   arena *memory;
@@ -117,6 +123,8 @@ struct engine_run {
   size_t n_sink_columns;           /* without the partition column */
   const data_type **sink_exact;    /* the type of a column that needs exact_to_arrow, else NULL */
   duckdb_logical_type *sink_types; /* of those */
+  size_t n_sink_enums;             /* columns that are an ENUM */
+  enum_names **sink_enums;         /* one a column; NULL: it is none */
 };
 
 /* Prepares the inputs and sets e->run. Takes nothing; run_close in any case. */
@@ -135,6 +143,23 @@ void run_release_nothing(struct ArrowSchema *field);
  * one, since DuckDB only passed it on.
  */
 hf_status run_conclude(engine_run *run, hf_status status, hf_error *found, hf_error *error);
+
+/* -------------------------------------------------------------------- enums.c */
+
+/* Finds the ENUM columns among the sink's, whose schema is known. `types` are n_sink_columns. */
+hf_status enums_bind(engine_run *run, const data_type *const *types, hf_error *error);
+
+/* What a sink state makes arrays with, of chunks like the given one, when some columns are an ENUM. */
+typedef struct enum_splitter enum_splitter;
+hf_status enum_splitter_new(const engine_run *run, duckdb_data_chunk chunk, enum_splitter **out,
+                            hf_error *error);
+/* Accepts NULL. */
+void enum_splitter_free(enum_splitter *s);
+/* Makes one array of a chunk's rows, as DuckDB would: borrowed until the splitter's next call. */
+hf_status enum_splitter_convert(enum_splitter *s, duckdb_data_chunk chunk, struct ArrowArray *out,
+                                hf_error *error);
+/* Lets go of the last chunk's. */
+void enum_splitter_reset(enum_splitter *s);
 
 /* ------------------------------------------------------------------ convert.c */
 

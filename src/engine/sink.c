@@ -14,7 +14,8 @@
 
 typedef struct sink_state {
   engine_run *run;
-  void *inner; /* of the task's sink; NULL: not opened */
+  void *inner;             /* of the task's sink; NULL: not opened */
+  enum_splitter *splitter; /* NULL: no column is an ENUM, or no chunk has come */
 } sink_state;
 
 static hf_status no_memory(hf_error *error) {
@@ -58,10 +59,11 @@ static hf_status check_partition(duckdb_copy_function_bind_info info, size_t num
 }
 
 static hf_status read_columns(engine_run *run, duckdb_copy_function_bind_info info, size_t n,
-                              hf_error *error) {
+                              const data_type *const **out, hf_error *error) {
   run->sink_types = arena_array(run->memory, n, sizeof(duckdb_logical_type));
   run->sink_exact = arena_array(run->memory, n, sizeof(const data_type *));
-  if (run->sink_types == NULL || run->sink_exact == NULL) {
+  const data_type **types = arena_array(run->memory, n, sizeof(const data_type *));
+  if (run->sink_types == NULL || run->sink_exact == NULL || types == NULL) {
     return no_memory(error);
   }
   for (size_t i = 0; i < n; i++) {
@@ -69,8 +71,10 @@ static hf_status read_columns(engine_run *run, duckdb_copy_function_bind_info in
     run->sink_types[i] = duckdb_copy_function_bind_get_column_type(info, i);
     run->n_sink_columns = i + 1;
     HF_TRY(type_from_duckdb(run->sink_types[i], run->memory, &type, error));
+    types[i] = type;
     run->sink_exact[i] = exact_is_needed(type) ? type : NULL;
   }
+  *out = types;
   return HF_OK;
 }
 
@@ -99,8 +103,10 @@ static hf_status bind_columns(engine_run *run, duckdb_copy_function_bind_info in
     }
     HF_TRY(check_partition(info, --n, error));
   }
-  HF_TRY(read_columns(run, info, n, error));
-  return make_schema(run, n, error);
+  const data_type *const *types = NULL;
+  HF_TRY(read_columns(run, info, n, &types, error));
+  HF_TRY(make_schema(run, n, error));
+  return enums_bind(run, types, error);
 }
 
 static void bind(duckdb_copy_function_bind_info info) {
@@ -127,6 +133,7 @@ static void state_free(void *data) {
   if (s->inner != NULL) {
     run->task->ops->discard(s->inner);
   }
+  enum_splitter_free(s->splitter);
   mem_free(s);
   run_leave(run);
 }
@@ -219,12 +226,24 @@ static hf_status append_array(sink_state *s, duckdb_data_chunk chunk, struct Arr
   return run->task->ops->append(s->inner, array, partitions, error);
 }
 
+/* Without ENUMs the array is the caller's, else borrowed from the splitter. */
+static hf_status convert_chunk(sink_state *s, duckdb_data_chunk chunk, struct ArrowArray *out,
+                               hf_error *error) {
+  if (s->run->n_sink_enums == 0) {
+    duckdb_error_data failed = duckdb_data_chunk_to_arrow(s->run->engine->arrow, chunk, out);
+    return failure_take(error, &failed);
+  }
+  if (s->splitter == NULL) {
+    HF_TRY(enum_splitter_new(s->run, chunk, &s->splitter, error));
+  }
+  return enum_splitter_convert(s->splitter, chunk, out, error);
+}
+
 static void sink(duckdb_copy_function_sink_info info, duckdb_data_chunk chunk) {
   sink_state *s = duckdb_copy_function_sink_get_global_state(info);
   hf_error error = {0};
   struct ArrowArray array = {0};
-  duckdb_error_data failed = duckdb_data_chunk_to_arrow(s->run->engine->arrow, chunk, &array);
-  hf_status status = failure_take(&error, &failed);
+  hf_status status = convert_chunk(s, chunk, &array, &error);
   if (status == HF_OK) {
     status = append_array(s, chunk, &array, &error);
   }

@@ -189,6 +189,34 @@ static void coded_columns_change_from_file_to_file(void **state) {
   held_close(r, &h);
 }
 
+/* Alone and beside others, with NULLs, with more names than a byte counts. */
+static void enum_columns_come_back_as_text(void **state) {
+  rig *r = *state;
+  buf of_enum = {0};
+  buf_text(&of_enum, "ENUM(");
+  for (unsigned i = 0; i < 300; i++) {
+    buf_printf(&of_enum, "%s'name %u'", i == 0 ? "" : ", ", i);
+  }
+  buf_text(&of_enum, ")");
+  for (size_t i = 0; i < 2; i++) {
+    held h;
+    buf value = {0};
+    buf rows = {0};
+    buf_printf(&value, "CASE WHEN i %% 11 = 0 THEN NULL ELSE ('name ' || i %% 299)::%s END",
+               buf_cstr(&of_enum));
+    buf_text(&rows, "SELECT ");
+    buf_printf(&rows, i == 0 ? "%s AS e" : "%s AS e, i AS a, NULL::ENUM('p', 'q') AS f, 'x' || i AS s",
+               buf_cstr(&value));
+    buf_text(&rows, " FROM range(10000) t(i)");
+    held_open(r, buf_cstr(&rows), true, &h);
+    expect_same(r, &h, "SELECT * FROM hf_blocks('in')", buf_cstr(&rows), i == 0 ? 1 : 4);
+    held_close(r, &h);
+    buf_reset(&value);
+    buf_reset(&rows);
+  }
+  buf_reset(&of_enum);
+}
+
 /* Functions that fail on some values must see only those that are there. */
 static void coded_values_filtered_out_are_not_computed(void **state) {
   rig *r = *state;
@@ -210,6 +238,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(coded_columns_of_every_type_are_as_computed, setup, teardown),
       cmocka_unit_test_setup_teardown(coded_columns_stand_beside_plain_ones, setup, teardown),
       cmocka_unit_test_setup_teardown(coded_columns_change_from_file_to_file, setup, teardown),
+      cmocka_unit_test_setup_teardown(enum_columns_come_back_as_text, setup, teardown),
       cmocka_unit_test_setup_teardown(coded_values_filtered_out_are_not_computed, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
