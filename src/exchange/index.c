@@ -194,6 +194,14 @@ static hf_status take(reader *r, void *out, size_t bytes) {
   return HF_OK;
 }
 
+/* Takes a byte that tells yes or no. */
+static hf_status take_flag(reader *r, bool *out) {
+  uint8_t flag = 0;
+  HF_TRY(take(r, &flag, sizeof flag));
+  *out = flag == 1;
+  return flag <= 1 ? HF_OK : damaged(r, "a flag is neither 0 nor 1");
+}
+
 /* Takes a count of things that need at least `least_bytes` each. */
 static hf_status take_count(reader *r, size_t least_bytes, size_t *out) {
   uint32_t count = 0;
@@ -418,12 +426,10 @@ static hf_status take_ranges(reader *r, const block_index *index, block *out) {
     return no_memory(r);
   }
   for (size_t i = 0; i < n; i++) {
-    uint8_t is_known = 0;
     HF_TRY(take(r, &ranges[i].nulls, sizeof ranges[i].nulls));
-    HF_TRY(take(r, &is_known, sizeof is_known));
+    HF_TRY(take_flag(r, &ranges[i].is_known));
     HF_TRY(take(r, &ranges[i].least, sizeof ranges[i].least));
     HF_TRY(take(r, &ranges[i].most, sizeof ranges[i].most));
-    ranges[i].is_known = is_known != 0;
     if (ranges[i].nulls > out->rows) {
       return damaged(r, "a block has more NULLs than rows");
     }
@@ -455,10 +461,8 @@ static hf_status take_block(reader *r, const block_index *index, block *out) {
 
 static hf_status take_blocks(reader *r, block_index *out) {
   uint64_t n_blocks = 0;
-  uint8_t has_ranges = 0;
-  HF_TRY(take(r, &has_ranges, sizeof has_ranges));
+  HF_TRY(take_flag(r, &out->has_ranges));
   HF_TRY(take(r, &n_blocks, sizeof n_blocks));
-  out->has_ranges = has_ranges != 0;
   size_t n_columns = out->columns.n_columns;
   size_t ranges_bytes = out->has_ranges ? n_columns * BLOCK_RANGE_BYTES : 0;
   if (n_blocks > r->left / (BLOCK_BYTES + (n_columns + 1) * sizeof(uint64_t) + ranges_bytes)) {
