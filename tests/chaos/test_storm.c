@@ -508,7 +508,7 @@ static void random_actions_give_right_answers_and_leave_the_pins(void **state) {
   static storm in;
   unsigned long actions = number_of("HF_CHAOS_ACTIONS", ACTIONS), seed = number_of("HF_CHAOS_SEED", 1);
   print_message("%d threads, %lu actions each, HF_CHAOS_SEED=%lu\n", THREADS, actions, seed);
-  alarm(60 + (unsigned)actions); /* against deadlock: the signal ends the process */
+  alarm(300 + 2 * (unsigned)actions); /* against deadlock: the signal ends the process */
   char work_dir[128];
   snprintf(work_dir, sizeof work_dir, "%s/storm", c->dir);
   const hf_setting settings[] = {{"work_dir", work_dir},
