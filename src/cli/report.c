@@ -142,6 +142,7 @@ void report_timing(const hf_profile *profile, uint64_t elapsed_us) {
   append_count(&b, profile->held_waits, "waited for");
   append_count(&b, profile->held_inline, "computed inline");
   append_count(&b, profile->held_rows, "held rows");
+  append_count(&b, profile->held_blocks_skipped, "blocks skipped");
   buf_char(&b, '\n');
   write_message(&b);
 }

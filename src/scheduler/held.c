@@ -275,6 +275,8 @@ static void add_profile(hf_profile *to, const hf_profile *fill) {
   to->held_waits += fill->held_waits;
   to->held_inline += fill->held_inline;
   to->held_rows += fill->held_rows;
+  to->held_blocks += fill->held_blocks;
+  to->held_blocks_skipped += fill->held_blocks_skipped;
   to->stages_run += fill->stages_run;
   to->widest_tasks = to->widest_tasks > fill->widest_tasks ? to->widest_tasks : fill->widest_tasks;
   if (to->fallback[0] == '\0') {

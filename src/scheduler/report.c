@@ -68,6 +68,8 @@ static void count(job *j, const task_report *report) {
   profile->source_rows += report->source_rows + (report->block_rows - report->held_rows - report->own_rows);
   profile->source_files += report->source_files;
   profile->held_rows += report->held_rows;
+  profile->held_blocks += report->held_blocks;
+  profile->held_blocks_skipped += report->held_blocks_all - report->held_blocks;
   if (report->peak_memory_bytes > profile->peak_memory_bytes) {
     profile->peak_memory_bytes = report->peak_memory_bytes;
   }
