@@ -31,9 +31,9 @@
 #define LARGEST_SEED ((size_t)48 << 10)
 enum { MOST_SEEDS = 400 };
 
-typedef enum target { PLAN_JSON, STAGE_PLAN, TASK_SPEC, INDEX, IPC, RELATION, TARGETS } target;
-static const char *const names[TARGETS] = {"plan_json", "stage_plan", "task_spec",
-                                           "index",     "ipc",        "relation"};
+typedef enum target { PLAN_JSON, STAGE_PLAN, TASK_SPEC, INDEX, IPC, CODES, RELATION, TARGETS } target;
+static const char *const names[TARGETS] = {"plan_json", "stage_plan", "task_spec", "index",
+                                           "ipc",       "codes",      "relation"};
 
 static const char *out_dir;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -264,6 +264,50 @@ static void make_batches(void) {
   given.release(&given);
 }
 
+/* Appends what the target of codes reads: dictionaries, then the batch. */
+static void write_coded(const batch_builder *b, buf *out) {
+  static const uint8_t code_bytes[FUZZ_CODES_COLUMNS] = FUZZ_CODES_BYTES;
+  static uint16_t room[FUZZ_CODES_COLUMNS][256];
+  ipc_codes codes[FUZZ_CODES_COLUMNS];
+  uint64_t written = 0;
+  ipc_target to = {.out = out, .fd = -1};
+  for (size_t i = 0; i < FUZZ_CODES_COLUMNS; i++) {
+    dictionary *d = NULL;
+    bool is_full = true;
+    if (dictionary_new(b, i, code_bytes[i], &d, NULL) != HF_OK ||
+        dictionary_encode(d, b, room[i], &is_full, NULL) != HF_OK || is_full ||
+        ipc_write_dictionary(d, 0, &to, &written, NULL) != HF_OK) {
+      abort();
+    }
+    codes[i] = (ipc_codes){room[i], code_bytes[i]};
+    dictionary_free(d);
+  }
+  to.codes = codes;
+  if (ipc_write_batch_to(b, &to, &written, NULL) != HF_OK) {
+    abort();
+  }
+}
+
+static void make_coded(void) {
+  struct ArrowSchema given;
+  made_schema(FUZZ_CODES_SHAPE, &given);
+  for (int64_t n = 1; n < 100; n *= 3) {
+    batch_builder *b = NULL;
+    struct ArrowArray rows;
+    buf bytes = {0};
+    made_array(&given, &(made_options){.seed = (uint64_t)n, .rows = n, .null_percent = 20}, &rows);
+    if (batch_builder_new(&given, &b, NULL) != HF_OK || batch_builder_append(b, &rows, 0, n, NULL) != HF_OK ||
+        batch_builder_append(b, &rows, 0, n, NULL) != HF_OK) {
+      abort();
+    }
+    write_coded(b, &bytes);
+    batch_builder_free(b);
+    rows.release(&rows);
+    keep_buf(CODES, &bytes);
+  }
+  given.release(&given);
+}
+
 static void keep_hex(target to, const char *path) {
   hf_error error = {0};
   char *text = NULL;
@@ -316,6 +360,7 @@ int main(int argc, char **argv) {
   }
   make_samples();
   make_batches();
+  make_coded();
   snprintf(data, sizeof data, "%s/data", out_dir);
   if (file_make_dirs(data, &error) != HF_OK) {
     give_up(data, &error);
