@@ -281,7 +281,8 @@ typedef struct hf_list {
              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)})
 #endif
 
-/* Selects: columns, expressions with AS name, windows, *. Of an expression without a name, DuckDB makes one.
+/* Selects: columns, expressions with AS name, windows, *; no aggregates. Of an expression without a name, DuckDB makes
+ * one. Names that are given beside each other do not see each other.
  * Errors: HF_E_INVALID_ARGUMENT (an empty list). */
 hf_status hf_df_select(hf_df *df, hf_list expressions, hf_df **out, hf_error *error);
 
@@ -302,7 +303,8 @@ hf_status hf_df_drop(hf_df *df, hf_list columns, hf_df **out, hf_error *error);
 
 /*
  * Makes one row of each group: the groups' expressions, then the aggregates. Without groups there is exactly one row,
- * also over no rows; without aggregates the distinct groups. Errors: HF_E_INVALID_ARGUMENT (neither).
+ * also over no rows; without aggregates the distinct groups. Errors: HF_E_INVALID_ARGUMENT (neither;
+ * a group that is a constant: "1" is no position).
  */
 hf_status hf_df_aggregate(hf_df *df, hf_list groups, hf_list aggregates, hf_df **out, hf_error *error);
 
@@ -333,7 +335,8 @@ hf_status hf_df_join_using(hf_df *left, hf_df *right, hf_list columns, hf_join t
 hf_status hf_df_alias(hf_df *df, const char *name, hf_df **out, hf_error *error);
 
 /* Sorts by keys: expressions, each with ASC or DESC and NULLS FIRST or NULLS LAST behind it if wanted; what is not said
- * is as the settings sql.default_order and sql.default_null_order say. Errors: HF_E_INVALID_ARGUMENT (no key). */
+ * is as the settings sql.default_order and sql.default_null_order say. Errors: HF_E_INVALID_ARGUMENT (no key; a constant:
+ * "1" is no position). */
 hf_status hf_df_order_by(hf_df *df, hf_list keys, hf_df **out, hf_error *error);
 
 /* For hf_df_limit: all rows behind the offset. */
