@@ -65,7 +65,7 @@ static hf_status bind_and_fill(session *s, const cache_table_request *request, c
     status = durable_name(s, request->name, error);
   }
   if (status != HF_OK) {
-    names_exchange(&s->names, request->name, entry->bound, present, &done, NULL);
+    name_undo(s, entry, present);
   }
   return status;
 }

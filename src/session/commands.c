@@ -31,7 +31,7 @@ static hf_status put_in(session *s, const name_list *list, const name_entry *ent
   HF_TRY(names_exchange(&s->names, entry->name, present == NULL ? NULL : present->bound, entry, done, error));
   hf_status status = *done ? durable_name(s, entry->name, error) : HF_OK;
   if (status != HF_OK) {
-    names_exchange(&s->names, entry->name, entry->bound, present, done, NULL);
+    name_undo(s, entry, present);
     return status;
   }
   if (*done && present != NULL && (present->cache_made || present->plain != NULL)) {

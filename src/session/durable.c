@@ -85,6 +85,12 @@ hf_status durable_name(session *s, const char *name, hf_error *error) {
   return status == HF_OK ? journal_flush(s->journal, error) : status;
 }
 
+void name_undo(session *s, const name_entry *entry, const name_entry *before) {
+  bool done = false;
+  names_exchange(&s->names, entry->name, entry->bound, before, &done, NULL);
+  durable_name(s, entry->name, NULL); /* behind the write that failed, which stays to be tried again */
+}
+
 /* Copies what SET has changed. */
 static bool copy_settings(session *s, arena *a, journal_session *out) {
   hf_setting *rows = arena_array(a, CONFIG_COUNT, sizeof *rows);

@@ -174,6 +174,9 @@ void client_data_delete(session *s, uint64_t number);
 hf_status durable_start(session *s, const hf_setting *given, size_t n_given, hf_error *error);
 /* Writes what the name is now, or that it is not. Errors: STATE_DIR, DISK_FULL, LIMIT (its relation is too large). */
 hf_status durable_name(session *s, const char *name, hf_error *error);
+/* Binds a name to what it was before (NULL: to nothing), after a command that failed; what was put of it before is undone
+ * when the journal can be written again. */
+void name_undo(session *s, const name_entry *entry, const name_entry *before);
 /* Writes what SET has changed. */
 hf_status durable_settings(session *s, hf_error *error);
 /* Writes of client data what is needed to find it again. */

@@ -10,9 +10,11 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -457,6 +459,44 @@ static void journal_of_another_version_is_refused(void **state) {
   state_is_refused(c, "the journal has format version 99");
 }
 
+static void names_are(api_case *c, const char *expected) {
+  hf_df *df = api_sql(c, "SHOW TABLES");
+  hf_profile ignored = api_expect_df(c, df, expected);
+  (void)ignored;
+  hf_df_free(df);
+}
+
+static void journal_that_cannot_be_written_undoes_the_command(void **state) {
+  api_case *c = *state;
+  struct rlimit before, none;
+  char sql[3000];
+  api_run(c, "CREATE VIEW a AS SELECT 1 AS n");
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  none = before;
+  none.rlim_cur = 0;
+  memset(sql, ' ', sizeof sql);
+  memcpy(sql, "CREATE OR REPLACE VIEW a AS SELECT 2 AS n", 41);
+  sql[sizeof sql - 1] = '\0';
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+  hf_df *df = NULL;
+  hf_status replaced = hf_session_sql(c->session, sql, &df, &c->error);
+  hf_df_free(df);
+  df = NULL;
+  hf_status made = hf_session_sql(c->session, "CREATE VIEW b AS SELECT 1 AS n", &df, NULL);
+  hf_df_free(df);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(replaced, HF_E_STATE_DIR);
+  assert_int_equal(made, HF_E_STATE_DIR);
+  assert_non_null(c->error.hint);
+  names_are(c, "a|view\n");
+  api_expect(c, "SELECT n FROM a", "1\n");
+  api_run(c, "CREATE VIEW d AS SELECT 4 AS n");
+  restart(c);
+  names_are(c, "a|view\nd|view\n");
+  api_expect(c, "SELECT n FROM a", "1\n");
+}
+
 static void directory_in_use_or_of_other_files_is_refused(void **state) {
   api_case *c = *state;
   char message[80];
@@ -501,6 +541,7 @@ int main(void) {
       CASE(journal_of_garbage_is_refused),
       CASE(journal_that_was_cut_or_altered_is_refused_or_right),
       CASE(journal_of_another_version_is_refused),
+      CASE(journal_that_cannot_be_written_undoes_the_command),
       CASE(directory_in_use_or_of_other_files_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
