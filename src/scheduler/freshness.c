@@ -77,7 +77,7 @@ bool freshness_is_outrun(const scheduler *s, const entry_view *view) {
     entry_view inner;
     if (held_id(of) != NULL && uuid_parse(held_id(of), &key)) {
       registry_lookup(s->registry, &key, &inner);
-      if (inner.generation > of->bytes) {
+      if (inner.generation > of->bytes && inner.output.indeterminate) {
         return true;
       }
     }

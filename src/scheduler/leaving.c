@@ -27,11 +27,9 @@ static uint64_t half_of_free(const char *dir) {
 }
 
 void leaving_open(scheduler *s, const scheduler_options *options) {
-  uint64_t half = options->hold_max_bytes == 0 || options->run_max_bytes == 0
-                      ? half_of_free(executor_work_dir(s->executor))
-                      : 0;
-  s->hold_max_bytes = options->hold_max_bytes == 0 ? half : options->hold_max_bytes;
-  s->run_max_bytes = options->run_max_bytes == 0 ? half : options->run_max_bytes;
+  s->hold_max_bytes =
+      options->hold_max_bytes != 0 ? options->hold_max_bytes : half_of_free(executor_work_dir(s->executor));
+  s->run_max_bytes = options->run_max_bytes != 0 ? options->run_max_bytes : UINT64_MAX;
   s->idle_timeout_us = options->idle_timeout_us;
   s->next_leave_us = clock_monotonic_us(); /* what a journal brought may be too much, or too old */
 }

@@ -33,9 +33,10 @@ typedef struct scheduler_options {
   const char *extension_dir;
   const char *const *allowed_dirs; /* absolute, links resolved */
   size_t n_allowed_dirs;
-  uint64_t hold_max_bytes, run_max_bytes; /* 0: half of what is free in the work directory's file system */
-  uint64_t idle_timeout_us;               /* after which a session's held results go; 0: never */
-  const scheduler_keeping *keeping;       /* NULL: nothing outlives the process */
+  uint64_t hold_max_bytes;          /* 0: half of what is free in the work directory's file system */
+  uint64_t run_max_bytes;           /* 0: no limit */
+  uint64_t idle_timeout_us;         /* after which a session's held results go; 0: never */
+  const scheduler_keeping *keeping; /* NULL: nothing outlives the process */
   unsigned planners; /* planning threads, each with an engine of its own, opened when first needed; 0: 2 */
 } scheduler_options;
 

@@ -7,6 +7,7 @@
 #define HF_SCHEDULER_SCHEDULER_INTERNAL_H
 
 #include "job/machine.h"
+#include "plan/build.h"
 #include "scheduler/scheduler.h"
 
 #include "base/mem.h"
@@ -90,7 +91,8 @@ typedef struct held_need {
   uint64_t bytes;
   const entry_location *locations;
   size_t n_locations;
-  const entry_source *sources; /* for a check, or for the entry that a fill makes of it; else NULL */
+  entry_partitioning partitioning; /* that holds for this engine; n_columns 0: none */
+  const entry_source *sources;     /* for a check, or for the entry that a fill makes of it; else NULL */
   size_t n_sources;
   /* for EXPLAIN */
   bool is_miss, is_changed, is_released;
@@ -113,7 +115,8 @@ typedef struct planned_stage {
   uint32_t n_tasks;
   size_t n_inputs;
   const planned_input *inputs;
-  bool ordered;   /* its output */
+  bool ordered; /* its output */
+  uint32_t partitions;
   size_t n_reads; /* inputs of later stages that it is */
 } planned_stage;
 
@@ -136,9 +139,10 @@ typedef struct planning {
   stage_id first_stage;     /* of those that this try makes */
   const relation *relation; /* borrowed */
   const job_settings *settings;
-  bool is_fill;       /* traits are stored with the entry */
-  bool wants_traits;  /* they are worked out */
-  bool is_describing; /* only the columns are wanted */
+  bool is_fill;             /* traits are stored with the entry */
+  bool wants_traits;        /* they are worked out */
+  bool is_describing;       /* only the columns are wanted */
+  relation_dealing dealing; /* of a fill: how its rows are to be dealt; n 0: as they come */
   known_source *sources;
   held_need *needs; /* in the order in which planning met them */
   arena *lasting;   /* of sources and needs */
@@ -179,6 +183,8 @@ held_need *planning_need(const planning *p, const uuid *key);
 /* Bytes of all files, held results and client data that the lowered query reads. */
 uint64_t planning_input_bytes(const planning *p);
 
+/* Of what hash() gives: a stored partitioning of another version says nothing. */
+uint32_t cutting_hash_version(void);
 /* cutting.c: makes the graph, or says why there is none. `columns` are known. Thread: a planning thread. */
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error);
 /* pruning.c: notes the conditions that a plan has on its held inputs; or makes the plan for that, when it is worth it. Thread: a
@@ -190,7 +196,7 @@ hf_status pruning_try(engine *planner_engine, planning *p, hf_error *error);
 bool freshness_check(planning *p);
 /* Copies an entry's sources, in `a`. */
 hf_status freshness_copy(const entry_view *view, held_need *need, arena *a, hf_error *error);
-/* Tells whether a hold that the entry was computed from has been computed again since. */
+/* Tells whether a hold that the entry was computed from has other rows since: it was computed again, and is indeterminate. */
 bool freshness_is_outrun(const scheduler *s, const entry_view *view);
 
 /* How many tasks the lowered query is to be split into. */
@@ -200,6 +206,8 @@ void cutting_stage_sql(const planning *p, const cut_stage *stage, buf *out);
 
 /* staging.c: encodes the stage plans and works out what tasks read of sources. Thread: a planning thread. */
 hf_status staging_prepare(scheduler *s, planning *p, hf_error *error);
+/* Which of so many partitions task t of n reads; *count may be 0. */
+void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count);
 /* Task t's part of `refs`, of n tasks: by their number, cut inside where need be. In `a`; NULL: no memory. */
 block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
                               size_t *n_out);
