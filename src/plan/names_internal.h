@@ -13,6 +13,7 @@ typedef struct names_walk {
   sql_spot *spots; /* in the order found; memory: mem_* */
   size_t n_spots, capacity;
   const char *clock; /* the first function found that reads the clock; NULL: none */
+  unsigned values;   /* sub-selects that are values, around the node at hand */
   hf_error *error;
 } names_walk;
 

@@ -232,6 +232,48 @@ static void text_nested_deeply_ends_in_an_error(void **state) {
   buf_reset(&sql);
 }
 
+/* n times `open`, `middle`, n times `close`; memory of the case. */
+static const char *nested(plan_case *c, size_t n, const char *open, const char *middle, const char *close) {
+  buf sql = {0};
+  for (size_t i = 0; i < n; i++) {
+    buf_text(&sql, open);
+  }
+  buf_text(&sql, middle);
+  for (size_t i = 0; i < n; i++) {
+    buf_text(&sql, close);
+  }
+  const char *copy = arena_strndup(c->memory, buf_cstr(&sql), sql.length);
+  buf_reset(&sql);
+  return copy;
+}
+
+static void sub_selects_nest_a_hundred_deep_and_then_end_in_an_error(void **state) {
+  static const struct {
+    const char *open, *middle, *close;
+    size_t fits, most;
+  } cases[] = {
+      {"SELECT * FROM (", "SELECT 1 AS k", ")", 300, 1200},
+      {"SELECT 1 WHERE 1 IN (", "SELECT 1", ")", 100, 1200},
+      {"WITH a AS (", "SELECT 1", ") SELECT * FROM a", 300, 1200},
+      {"SELECT (", "SELECT max(i) FROM range(3) t(i)", ")", 20, 21},
+  };
+  plan_case *c = *state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    relation *r = plan_relation(c, nested(c, cases[i].fits, cases[i].open, cases[i].middle, cases[i].close));
+    lowered l = plan_lowered(c, r);
+    plan_traits traits;
+    schema columns;
+    assert_int_equal(plan_describe(c->planner, &l, c->memory, &columns, &c->error), HF_OK);
+    assert_int_equal(plan_traits_of(c->planner, &l, c->memory, &traits, &c->error), HF_OK);
+    assert_false(traits.indeterminate);
+    relation_release(r);
+    relation_names names = plan_names(c);
+    const char *deeper = nested(c, cases[i].most, cases[i].open, cases[i].middle, cases[i].close);
+    assert_int_equal(relation_from_sql(c->planner, deeper, &names, &r, &c->error), HF_E_LIMIT);
+    assert_non_null(c->error.hint);
+  }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_case, plan_case_close)
 
 int main(void) {
@@ -241,6 +283,7 @@ int main(void) {
       CASE(query_refused_says_why),
       CASE(functions_that_compute_are_let_through),
       CASE(text_nested_deeply_ends_in_an_error),
+      CASE(sub_selects_nest_a_hundred_deep_and_then_end_in_an_error),
   };
   return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }
