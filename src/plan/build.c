@@ -400,6 +400,63 @@ static hf_status make_alias(const step_maker *m, const build_step *given) {
   return m->step->name == NULL ? build_out_of_memory(m) : HF_OK;
 }
 
+bool relation_can_deal(const data_type *type) {
+  static const bool kinds[TYPE_KIND_COUNT] = {
+      [TYPE_BOOLEAN] = true,      [TYPE_TINYINT] = true,      [TYPE_SMALLINT] = true,
+      [TYPE_INTEGER] = true,      [TYPE_BIGINT] = true,       [TYPE_HUGEINT] = true,
+      [TYPE_UTINYINT] = true,     [TYPE_USMALLINT] = true,    [TYPE_UINTEGER] = true,
+      [TYPE_UBIGINT] = true,      [TYPE_UHUGEINT] = true,     [TYPE_DECIMAL] = true,
+      [TYPE_DATE] = true,         [TYPE_TIMESTAMP] = true,    [TYPE_TIMESTAMP_S] = true,
+      [TYPE_TIMESTAMP_MS] = true, [TYPE_TIMESTAMP_NS] = true, [TYPE_TIMESTAMP_TZ] = true,
+      [TYPE_VARCHAR] = true,      [TYPE_UUID] = true,
+  };
+  return kinds[type->kind];
+}
+
+static hf_status make_repartition(const step_maker *m, const build_step *given) {
+  size_t n = given->n_expressions, *columns = arena_array(m->arena, n + 1, sizeof *columns);
+  if (columns == NULL) {
+    return build_out_of_memory(m);
+  }
+  if (n == 0) {
+    return build_invalid(m, "a repartition needs a column", "none");
+  }
+  if (given->limit < REPARTITION_LEAST || given->limit > REPARTITION_MOST) {
+    return error_set(m->error, HF_E_INVALID_ARGUMENT, "partitions must be %d to %d: %llu", REPARTITION_LEAST,
+                     REPARTITION_MOST, (unsigned long long)given->limit);
+  }
+  HF_TRY(check_names_given(m, given));
+  for (size_t i = 0; i < n; i++) {
+    const char *name = given->expressions[i].text;
+    HF_TRY(find_named(m, &m->step->in, name, &columns[i]));
+    if (!relation_can_deal(m->step->in.columns->columns[columns[i]].type)) {
+      return build_invalid(m, "rows cannot be dealt by a column of this type", name);
+    }
+    for (size_t k = 0; k < i; k++) {
+      if (columns[k] == columns[i]) {
+        return build_invalid(m, "a column is given twice", name);
+      }
+    }
+  }
+  m->step->kept = columns;
+  m->step->n_kept = n;
+  m->step->limit = given->limit;
+  m->step->out = m->step->in;
+  return HF_OK;
+}
+
+bool relation_is_dealt(const relation *r, relation_dealing *out) {
+  while (r->view.kind == RELATION_BUILT && r->view.step->kind == BUILD_ALIAS) {
+    r = r->view.input;
+  }
+  if (r->view.kind != RELATION_BUILT || r->view.step->kind != BUILD_REPARTITION) {
+    return false;
+  }
+  const relation_step *step = r->view.step;
+  *out = (relation_dealing){step->n_kept, step->kept, (uint32_t)step->limit};
+  return true;
+}
+
 /* ------------------------------------------------------------------------ pairs */
 
 static void add_rest(const step_maker *m, const step_side *side, size_t base, size_t *kept, result *r) {
@@ -572,6 +629,8 @@ static hf_status make(const step_maker *m, const build_step *given) {
       return make_set(m, given);
     case BUILD_ALIAS:
       return make_alias(m, given);
+    case BUILD_REPARTITION:
+      return make_repartition(m, given);
   }
   return build_invalid(m, "no step is of this kind", "");
 }
@@ -579,7 +638,7 @@ static hf_status make(const step_maker *m, const build_step *given) {
 /* Whether the rows come out in the order in which they came in, or in one of their own. */
 static bool is_ordered(const relation_step *step, const relation *input) {
   bool keeps = step->kind != BUILD_AGGREGATE && step->kind != BUILD_JOIN && step->kind != BUILD_SET &&
-               step->kind != BUILD_DISTINCT;
+               step->kind != BUILD_DISTINCT && step->kind != BUILD_REPARTITION;
   return step->kind == BUILD_SORT || (keeps && input->view.top_ordered);
 }
 

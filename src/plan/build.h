@@ -23,8 +23,13 @@ typedef enum build_kind {
   BUILD_LIMIT,     /* limit, offset */
   BUILD_SET,       /* input, other, set, all, by_name */
   BUILD_DISTINCT,  /* expressions: columns that count, the first row of each is kept; none: whole rows */
-  BUILD_ALIAS      /* name: what expressions of the next step may call it, as in a.x = b.x */
+  BUILD_ALIAS,     /* name: what expressions of the next step may call it, as in a.x = b.x */
+  BUILD_REPARTITION /* expressions: names of columns; limit: into how many partitions a hold of it is dealt by their hash.
+                     * Its rows are those of the input, in no order */
 } build_kind;
+
+/* Partitions that a repartition may ask for. */
+enum { REPARTITION_LEAST = 2, REPARTITION_MOST = 4096 };
 
 typedef enum join_type {
   JOIN_TYPE_INNER,
@@ -78,6 +83,17 @@ hf_status relation_build(engine *planner, const build_step *step, const schema *
 const schema *relation_columns(const relation *r);
 /* Keeps the columns of what is not built, so that it is described once. Thread: any. Errors: OUT_OF_MEMORY. */
 hf_status relation_remember_columns(const relation *r, const schema *columns, hf_error *error);
+
+/* What a repartition asks for; columns are numbers of the relation's. */
+typedef struct relation_dealing {
+  size_t n;
+  const size_t *columns;
+  uint32_t partitions;
+} relation_dealing;
+/* Whether equal values of the type have one hash, whoever computes it: rows may be dealt by it, and found so later. */
+bool relation_can_deal(const data_type *type);
+/* Whether a repartition is the relation's last step, names set aside; borrowed. */
+bool relation_is_dealt(const relation *r, relation_dealing *out);
 
 /*
  * Whether the step was checked when it was built. It was not when its text names relations in a sub-select: then it must

@@ -234,7 +234,7 @@ static void append_labels(const step_side *side, buf *out) {
 
 void canonical_step(const relation *r, buf *out) {
   const relation_step *step = r->view.step;
-  bool has_columns = step->kind == BUILD_DROP || step->kind == BUILD_JOIN;
+  bool has_columns = step->kind == BUILD_DROP || step->kind == BUILD_JOIN || step->kind == BUILD_REPARTITION;
   append_fingerprint(r->view.input, out);
   append_fingerprint(r->view.other, out);
   buf_printf(out, "%d %d %d %d %d %d %llu %llu ", (int)step->kind, (int)step->join, (int)step->set, step->all,

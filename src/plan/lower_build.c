@@ -207,14 +207,20 @@ typedef struct walking {
   bool has_block;
 } walking;
 
-/* The steps down to what is not built, outermost first; aliases are left out: their steps know them. */
+/* A step that is no query: of an alias the next step knows, a repartition is for who holds the rows. */
+static bool is_silent(const relation *r) {
+  return r->view.kind == RELATION_BUILT &&
+         (r->view.step->kind == BUILD_ALIAS || r->view.step->kind == BUILD_REPARTITION);
+}
+
+/* The steps down to what is not built, outermost first, but for those that are no query. */
 static hf_status collect(lowering *l, const relation *r, const relation ***out, size_t *n, held_info *info) {
   const relation **steps = NULL;
   size_t capacity = 0;
   *n = 0;
   for (;; r = r->view.input) {
     r = lower_skip_inline(l, r, info);
-    if (r->view.kind == RELATION_BUILT && r->view.step->kind == BUILD_ALIAS) {
+    if (is_silent(r)) {
       continue;
     }
     if (!lower_grow(l->arena, (void **)&steps, *n, &capacity, sizeof(void *))) {
@@ -334,6 +340,6 @@ hf_status lower_built(lowering *l, piece_list *out, const relation *r) {
   if (w.is_pending) {
     return HF_OK;
   }
-  HF_TRY(lower_put(l, out, "SELECT * FROM ")); /* nothing but aliases */
+  HF_TRY(lower_put(l, out, "SELECT * FROM ")); /* no step that is a query */
   return block_put_item(l, out, &w.item, &r->view.step->in, NULL);
 }

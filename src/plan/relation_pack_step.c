@@ -343,6 +343,24 @@ static hf_status encode_step_alias(const step_message *m) {
   return HF_OK;
 }
 
+static hf_status encode_repartition(const step_message *m) {
+  const relation_step *step = m->step;
+  MAKE(m, RepartitionByExpression, repartition_by_expression, REPARTITION_BY_EXPRESSION,
+       repartition_by_expression);
+  repartition_by_expression->input = m->input;
+  repartition_by_expression->has_num_partitions = 1;
+  repartition_by_expression->num_partitions = (int32_t)step->limit;
+  repartition_by_expression->partition_exprs = arena_array(m->p->arena, step->n_kept + 1, sizeof(void *));
+  repartition_by_expression->n_partition_exprs = step->n_kept;
+  if (repartition_by_expression->partition_exprs == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  for (size_t i = 0; i < step->n_kept; i++) {
+    HF_TRY(encode_column(m->p, &step->in, step->kept[i], &repartition_by_expression->partition_exprs[i]));
+  }
+  return HF_OK;
+}
+
 static hf_status encode_join(const step_message *m) {
   static const int32_t types[] = {
       [JOIN_TYPE_INNER] = 1, [JOIN_TYPE_FULL] = 2, [JOIN_TYPE_LEFT] = 3,  [JOIN_TYPE_RIGHT] = 4,
@@ -391,6 +409,7 @@ hf_status wire_encode_step(wire_packer *p, const relation *r, CONNECT(Relation) 
       [BUILD_SET] = encode_set,
       [BUILD_DISTINCT] = encode_distinct,
       [BUILD_ALIAS] = encode_step_alias,
+      [BUILD_REPARTITION] = encode_repartition,
   };
   step_message m = {.p = p, .r = r, .step = r->view.step, .to = to};
   HF_TRY(wire_encode_below(p, r->view.input, &m.step->in, &m.input));

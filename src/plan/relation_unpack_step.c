@@ -244,6 +244,51 @@ static hf_status read_step_alias(step_reading *r, const CONNECT(SubqueryAlias) *
   return HF_OK;
 }
 
+/* The name of a column without its quotes, and without the name of its side. */
+static hf_status read_column_name(const wire_unpacker *u, const CONNECT(Expression) * from,
+                                  const char **out) {
+  const char *at = NULL;
+  if (from == NULL || from->expr_type_case != SPARK__CONNECT__EXPRESSION__EXPR_TYPE_UNRESOLVED_ATTRIBUTE ||
+      from->unresolved_attribute->unparsed_identifier == NULL) {
+    return error_set(u->error, HF_E_UNSUPPORTED, "a repartition by what is no column is not there");
+  }
+  at = from->unresolved_attribute->unparsed_identifier;
+  buf name = {0};
+  while (*at != '\0') {
+    bool quoted = *at == '`';
+    name.length = 0;
+    at += quoted;
+    for (; *at != '\0' && (quoted ? *at != '`' || at[1] == '`' : *at != '.'); at++) {
+      at += quoted && *at == '`';
+      buf_char(&name, *at);
+    }
+    at += quoted && *at == '`';
+    at += *at == '.';
+  }
+  *out = name.failed ? NULL : arena_strndup(u->arena, name.data, name.length);
+  buf_reset(&name);
+  return *out == NULL ? wire_unpack_no_memory(u) : HF_OK;
+}
+
+static hf_status read_repartition(step_reading *r, const CONNECT(RepartitionByExpression) * from) {
+  build_expression *list = arena_array(r->u->arena, from->n_partition_exprs + 1, sizeof *list);
+  if (list == NULL) {
+    return wire_unpack_no_memory(r->u);
+  }
+  if (!from->has_num_partitions || from->num_partitions < 0) {
+    return wire_malformed(r->u, "a repartition without a number of partitions");
+  }
+  for (size_t i = 0; i < from->n_partition_exprs; i++) {
+    HF_TRY(read_column_name(r->u, from->partition_exprs[i], &list[i].text));
+  }
+  r->step.kind = BUILD_REPARTITION;
+  r->step.expressions = list;
+  r->step.n_expressions = from->n_partition_exprs;
+  r->step.limit = (uint64_t)from->num_partitions;
+  r->input = from->input;
+  return HF_OK;
+}
+
 static hf_status read_join(step_reading *r, const CONNECT(Join) * from) {
   static const join_type types[] = {JOIN_TYPE_INNER, JOIN_TYPE_INNER, JOIN_TYPE_FULL, JOIN_TYPE_LEFT,
                                     JOIN_TYPE_RIGHT, JOIN_TYPE_ANTI,  JOIN_TYPE_SEMI, JOIN_TYPE_CROSS};
@@ -305,6 +350,8 @@ static hf_status read_kind(step_reading *r, const CONNECT(Relation) * from) {
       return read_distinct(r, from->deduplicate);
     case SPARK__CONNECT__RELATION__REL_TYPE_SUBQUERY_ALIAS:
       return read_step_alias(r, from->subquery_alias);
+    case SPARK__CONNECT__RELATION__REL_TYPE_REPARTITION_BY_EXPRESSION:
+      return read_repartition(r, from->repartition_by_expression);
     case SPARK__CONNECT__RELATION__REL_TYPE_JOIN:
       return read_join(r, from->join);
     case SPARK__CONNECT__RELATION__REL_TYPE_SET_OP:

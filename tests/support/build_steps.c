@@ -75,6 +75,7 @@ static const struct {
     {"limit", BUILD_LIMIT, -1},
     {"distinct", BUILD_DISTINCT, -1},
     {"alias", BUILD_ALIAS, -1},
+    {"repartition", BUILD_REPARTITION, -1},
     {"union", BUILD_SET, SET_TYPE_UNION},
     {"unionall", BUILD_SET, SET_TYPE_UNION},
     {"byname", BUILD_SET, SET_TYPE_UNION},
@@ -147,6 +148,10 @@ static void fill(plan_case *c, step_text *t, build_step *step, relation **other)
     step->limit = strtoull(t->first[0].text, &end, 10);
     step->offset = *end == ',' ? strtoull(end + 1, NULL, 10) : 0;
     step->n_expressions = 0;
+  } else if (step->kind == BUILD_REPARTITION) { /* the number, then the columns */
+    step->limit = strtoull(t->first[0].text, NULL, 10);
+    step->expressions = t->first + 1;
+    step->n_expressions = t->n_first - 1;
   } else if (step->kind == BUILD_ALIAS) {
     step->name = t->first[0].text;
     step->n_expressions = 0;
