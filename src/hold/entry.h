@@ -47,12 +47,13 @@ typedef struct entry_location {
   uint64_t rows, bytes; /* 0 and 0: not known */
 } entry_location;
 
-/* How rows are spread over the locations: hash of the columns modulo n. Location i holds partition i. */
+/* How rows are spread: hash of the columns modulo n. */
 typedef struct entry_partitioning {
   const uint32_t *columns; /* indices into the entry's columns, in the order in which they are hashed */
   size_t n_columns;        /* 0: no known partitioning */
   uint32_t n;
   uint32_t hash_version; /* of the function and the engine; another one: no known partitioning */
+  bool in_blocks;        /* each location holds n partitions; else location i of n holds partition i */
 } entry_partitioning;
 
 typedef struct entry_sort_key {

@@ -124,6 +124,7 @@ static hf_status encode_shape(const entry_output *from, arena *a, Holdfast__V1__
     spread->columns = (uint32_t *)from->partitioning.columns;
     spread->n = from->partitioning.n;
     spread->hash_version = from->partitioning.hash_version;
+    spread->has_in_blocks = spread->in_blocks = from->partitioning.in_blocks;
     to->partitioning = spread;
   }
   return HF_OK;
@@ -209,7 +210,11 @@ static hf_status decode_partitioning(const Holdfast__V1__JournalEntry *from, ent
       return record_malformed("a partitioning", error);
     }
   }
-  *out = (entry_partitioning){spread->columns, spread->n_columns, spread->n, spread->hash_version};
+  bool in_blocks = spread->has_in_blocks && spread->in_blocks;
+  if (spread->n == 0 || (!in_blocks && spread->n != from->n_locations)) {
+    return record_malformed("a partitioning", error);
+  }
+  *out = (entry_partitioning){spread->columns, spread->n_columns, spread->n, spread->hash_version, in_blocks};
   return HF_OK;
 }
 

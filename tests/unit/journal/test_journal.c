@@ -74,7 +74,7 @@ static entry_view entry_of(const char *key, uint64_t job) {
                                .sort = sort,
                                .n_sort = 2,
                                .indeterminate = true,
-                               .partitioning = {keys, 2, 16, 3},
+                               .partitioning = {keys, 2, 16, 3, true},
                                .locations = locations,
                                .n_locations = 2,
                                .sources = sources,
@@ -174,6 +174,7 @@ static void check_lists(const entry_output *found) {
   assert_int_equal(found->partitioning.columns[0], 2);
   assert_int_equal(found->partitioning.n, 16);
   assert_int_equal(found->partitioning.hash_version, 3);
+  assert_true(found->partitioning.in_blocks);
 }
 
 static void check_record(const hold_record *record) {
