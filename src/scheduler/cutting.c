@@ -63,7 +63,38 @@ static uint64_t bytes_of(const planning *p, const lower_input *input) {
   return need == NULL ? 0 : need->bytes;
 }
 
-static cut_source *sources_of(const planning *p) {
+/* By no other engine's hash, and by none that another could not compute again. */
+uint32_t cutting_hash_version(void) {
+  uint32_t version = 2166136261u; /* FNV-1a */
+  for (const char *at = engine_library_version(); *at != '\0'; at++) {
+    version = (version ^ (uint8_t)*at) * 16777619u;
+  }
+  return version;
+}
+
+/* How a held input is dealt. */
+static hf_status take_partitioning(const planning *p, const lower_input *input, cut_source *out,
+                                   hf_error *error) {
+  if (input->kind != LOWER_INPUT_HELD) {
+    return HF_OK;
+  }
+  uuid key = relation_look(input->cache_node).cache_id;
+  const held_need *need = planning_need(p, &key);
+  size_t n = need == NULL ? 0 : need->partitioning.n_columns;
+  size_t *keys = arena_array(p->memory, n + 1, sizeof *keys);
+  if (keys == NULL) {
+    return no_memory(error);
+  }
+  for (size_t i = 0; i < n; i++) {
+    keys[i] = need->partitioning.columns[i];
+  }
+  out->n_keys = n;
+  out->keys = keys;
+  out->modulus = n == 0 ? 0 : need->partitioning.n;
+  return HF_OK;
+}
+
+static cut_source *sources_of(const planning *p, hf_error *error) {
   cut_source *sources = arena_array(p->memory, p->query.n_inputs + 1, sizeof *sources);
   for (size_t i = 0; sources != NULL && i < p->query.n_inputs; i++) {
     const lower_input *input = &p->query.inputs[i];
@@ -73,7 +104,7 @@ static cut_source *sources_of(const planning *p) {
                               .rows = input->rows,
                               .bytes = bytes_of(p, input),
                               .ordered = is_files || input->ordered};
-    if (sources[i].id == NULL) {
+    if (sources[i].id == NULL || take_partitioning(p, input, &sources[i], error) != HF_OK) {
       return NULL;
     }
   }
@@ -226,8 +257,11 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
                          .broadcast_bytes = TASK_BYTES,
                          .first_of_many =
                              has_setting(p->settings, "scalar_subquery_error_on_multiple_rows", "false"),
-                         .sources = sources_of(p),
-                         .n_sources = p->query.n_inputs};
+                         .sources = sources_of(p, error),
+                         .n_sources = p->query.n_inputs,
+                         .modulus = p->dealing.partitions,
+                         .n_keys = p->dealing.n,
+                         .keys = p->dealing.columns};
   if (options.sources == NULL) {
     return no_memory(error);
   }

@@ -149,10 +149,23 @@ static void put_source(buf *out, const lower_input *input) {
   put_bytes(out, source_bytes(input->source));
 }
 
+/* partitioned by k, 8 */
+static void put_partitioning(buf *out, const held_need *need) {
+  const entry_partitioning *by = &need->partitioning;
+  for (size_t i = 0; i < by->n_columns; i++) {
+    buf_printf(out, "%s%s", i == 0 ? ", partitioned by " : ", ",
+               need->info.columns.columns[by->columns[i]].name);
+  }
+  if (by->n_columns > 0) {
+    buf_printf(out, ", %u", by->n);
+  }
+}
+
 static void put_held(buf *out, const held_need *need) {
   if (need->is_miss) {
     buf_printf(out, "CachedRead [%s → materialise] %s", need->is_changed ? "source changed" : "miss",
                name_of(need));
+    put_partitioning(out, need);
     return;
   }
   buf_printf(out, "CachedRead [hit, generation %llu] %s ", (unsigned long long)need->info.generation,
@@ -161,6 +174,7 @@ static void put_held(buf *out, const held_need *need) {
   buf_text(out, " rows, ");
   put_bytes(out, need->bytes);
   buf_text(out, need->info.ordered ? ", ordered" : "");
+  put_partitioning(out, need);
 }
 
 static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error);
@@ -175,7 +189,7 @@ static hf_status put_fill(scheduler *s, const planning *p, const held_need *need
   }
   job_request request = {
       .session = p->session, .relation = relation_look(need->node).input, .settings = *p->settings};
-  planning fill = {0};
+  planning fill = {.is_fill = true};
   hf_status status = lower_by_looks(s, &fill, &request, error);
   if (status == HF_OK) {
     status = planning_bind(s, &fill, error);
@@ -215,14 +229,14 @@ static hf_status put_input(scheduler *s, const planning *p, shown_input shown, u
 /* ------------------------------------------------------------------- stages */
 
 static const char *share_text(const cut_input *input, bool one_task) {
-  if (one_task || (!input->is_stage && input->share != CUT_SPLIT)) {
+  if (one_task) {
     return ", all of it";
   }
   switch (input->share) {
     case CUT_SPLIT:
       return ", split among the tasks";
     case CUT_PARTITION:
-      return ", a partition each";
+      return input->is_stage ? ", a partition each" : ", each task its partitions: no exchange";
     default:
       return ", all of it by each task";
   }

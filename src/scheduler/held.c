@@ -27,6 +27,23 @@ static void say_inline(job *j, held_need *need, const char *why) {
   }
 }
 
+/* Another engine's says nothing. */
+static hf_status copy_partitioning(const entry_partitioning *from, arena *a, entry_partitioning *out,
+                                   hf_error *error) {
+  *out = (entry_partitioning){0};
+  if (from->n_columns == 0 || from->hash_version != cutting_hash_version()) {
+    return HF_OK;
+  }
+  uint32_t *columns = arena_array(a, from->n_columns, sizeof *columns);
+  if (columns == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
+  }
+  memcpy(columns, from->columns, from->n_columns * sizeof *columns);
+  *out = *from;
+  out->columns = columns;
+  return HF_OK;
+}
+
 /* Copies what planning and launching need of an entry. */
 static hf_status copy_entry(const entry_view *view, held_need *need, arena *a, hf_error *error) {
   const entry_output *output = &view->output;
@@ -41,6 +58,7 @@ static hf_status copy_entry(const entry_view *view, held_need *need, arena *a, h
                     .indeterminate = output->indeterminate,
                     .generation = view->generation};
   HF_TRY(schema_copy(&output->columns, a, &info.columns, error));
+  HF_TRY(copy_partitioning(&output->partitioning, a, &need->partitioning, error));
   need->info = info;
   need->bytes = output->bytes;
   need->locations = locations;
@@ -300,6 +318,32 @@ static void tell_waiters(scheduler *s, const job *fill) {
   }
 }
 
+/* As it was wanted, or as the tasks of the last stage happened to have them: task t has the rows of partition t. */
+static hf_status partitioning_of(const job *fill, entry_partitioning *out, hf_error *error) {
+  const relation_dealing *wanted = &fill->plan.dealing;
+  const cut_graph *graph = &fill->plan.graph;
+  const planned_stage *last = fill->runs[fill->n_runs - 1].planned;
+  size_t n = wanted->n > 0 ? wanted->n : last->n_tasks > 1 ? graph->n_keys : 0;
+  const size_t *from = wanted->n > 0 ? wanted->columns : graph->keys;
+  uint32_t *columns = arena_array(fill->memory, n + 1, sizeof *columns);
+  if (columns == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
+  }
+  *out = (entry_partitioning){0};
+  for (size_t i = 0; i < n; i++) {
+    columns[i] = (uint32_t)from[i];
+    if (!relation_can_deal(fill->plan.columns.columns[columns[i]].type)) {
+      return HF_OK;
+    }
+  }
+  *out = (entry_partitioning){.columns = columns,
+                              .n_columns = n,
+                              .n = wanted->n > 0 ? wanted->partitions : last->n_tasks,
+                              .hash_version = cutting_hash_version(),
+                              .in_blocks = wanted->n > 0};
+  return HF_OK;
+}
+
 /* What the fill made; memory in the fill's arena. */
 static hf_status output_of(const scheduler *s, const job *fill, entry_output *out, hf_error *error) {
   const stage_run *last = &fill->runs[fill->n_runs - 1];
@@ -321,6 +365,7 @@ static hf_status output_of(const scheduler *s, const job *fill, entry_output *ou
                         .n_locations = last->planned->n_tasks,
                         .cost_us = clock_monotonic_us() - fill->started_us,
                         .created_us = clock_wall_us()};
+  HF_TRY(partitioning_of(fill, &out->partitioning, error));
   return freshness_of_fill(fill, out, error);
 }
 
@@ -414,6 +459,24 @@ void held_perform(scheduler *s, const registry_action *action) {
 
 /* ------------------------------------------------------------------- looks */
 
+/* What its fill would make of it. */
+static hf_status expect_partitioning(held_need *need, arena *a, hf_error *error) {
+  relation_dealing dealing;
+  if (!relation_is_dealt(relation_look(need->node).input, &dealing)) {
+    return HF_OK;
+  }
+  uint32_t *columns = arena_array(a, dealing.n, sizeof *columns);
+  if (columns == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
+  }
+  for (size_t i = 0; i < dealing.n; i++) {
+    columns[i] = (uint32_t)dealing.columns[i];
+  }
+  need->partitioning =
+      (entry_partitioning){columns, dealing.n, dealing.partitions, cutting_hash_version(), true};
+  return HF_OK;
+}
+
 hf_status held_look(scheduler *s, const uuid *session, held_need *need, arena *a, hf_error *error) {
   const declaration *row = NULL;
   HF_TRY(check(s, session, need, &row, error));
@@ -434,5 +497,6 @@ hf_status held_look(scheduler *s, const uuid *session, held_need *need, arena *a
   }
   need->is_miss = true;
   need->info = (held_info){.answer = HELD_READ, .generation = view.generation};
+  HF_TRY(expect_partitioning(need, a, error));
   return schema_copy(&row->columns, a, &need->info.columns, error);
 }

@@ -37,9 +37,14 @@ static bool input_of_stage(const job *j, const planned_input *input, uint32_t t,
     out->blocks = staging_share_refs(refs, out->n_blocks, t, n, a, &out->n_blocks);
     return out->blocks != NULL;
   }
-  for (size_t i = 0; input->share == CUT_PARTITION && n > 1 && i < out->n_blocks; i++) {
-    refs[i].partition_first = t;
-    refs[i].partition_count = 1;
+  if (input->share == CUT_PARTITION && n > 1) {
+    uint32_t first = 0, count = 0;
+    staging_partitions_of(from->planned->partitions, t, n, &first, &count);
+    for (size_t i = 0; i < out->n_blocks; i++) {
+      refs[i].partition_first = first;
+      refs[i].partition_count = count;
+    }
+    out->n_blocks = count == 0 ? 0 : out->n_blocks; /* a count of 0 would be all */
   }
   return true;
 }

@@ -247,6 +247,10 @@ static void choose_order(planning *p) {
 hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
   planner_user user = {.who = p, .use = bind_on, .context = p};
   p->n_tasks = p->is_describing ? 1 : cutting_tasks(s, p);
+  p->dealing = (relation_dealing){0};
+  if (p->is_fill && relation_is_dealt(p->relation, &p->dealing)) {
+    p->ordered = false; /* rows that are dealt are in no order */
+  }
   p->may_be_light =
       p->query.n_inputs == 0 && !p->is_describing && !p->is_fill && executor_is_busy(s->executor);
   p->is_light = false;

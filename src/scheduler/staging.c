@@ -18,6 +18,7 @@ static hf_status no_memory(hf_error *error) {
 /* One input of a stage while it is worked out. */
 typedef struct staged_input {
   bool in_order; /* the order of its rows counts */
+  cut_share share;
   stage_input *plan;
   planned_input *planned;
   task_input *given; /* n_given of them */
@@ -94,6 +95,38 @@ static hf_status share_blocks(const planning *p, const block_ref *refs, size_t n
   return HF_OK;
 }
 
+void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count) {
+  uint64_t begin = ((uint64_t)partitions * t + n - 1) / n, end = ((uint64_t)partitions * (t + 1) + n - 1) / n;
+  *first = (uint32_t)begin;
+  *count = (uint32_t)(end - begin);
+}
+
+/* Each task its partitions of a held result: so many of each location, or so many locations. */
+static hf_status deal_blocks(const planning *p, const entry_partitioning *by, const block_ref *refs,
+                             size_t n_refs, staged_input *in, hf_error *error) {
+  uint32_t n = (uint32_t)in->planned->n_given;
+  for (uint32_t t = 0; t < n; t++) {
+    task_input *given = &in->given[t];
+    uint32_t first = 0, count = 0;
+    staging_partitions_of(by->n, t, n, &first, &count);
+    if (!by->in_blocks) {
+      *given = (task_input){.blocks = refs + first, .n_blocks = count};
+      continue;
+    }
+    block_ref *own = arena_array(p->memory, n_refs, sizeof *own);
+    if (own == NULL) {
+      return no_memory(error);
+    }
+    for (size_t i = 0; i < n_refs; i++) {
+      own[i] = refs[i];
+      own[i].partition_first = first;
+      own[i].partition_count = count;
+    }
+    *given = (task_input){.blocks = own, .n_blocks = count == 0 ? 0 : n_refs};
+  }
+  return HF_OK;
+}
+
 static hf_status held_blocks_of(const planning *p, const lower_input *from, staged_input *in,
                                 hf_error *error) {
   uuid key = relation_look(from->cache_node).cache_id;
@@ -119,7 +152,8 @@ static hf_status held_blocks_of(const planning *p, const lower_input *from, stag
     in->plan->n_filters = pruning->n_filters;
     in->plan->filters = pruning->filters;
   }
-  return share_blocks(p, refs, need->n_locations, in, error);
+  return in->share == CUT_PARTITION ? deal_blocks(p, &need->partitioning, refs, need->n_locations, in, error)
+                                    : share_blocks(p, refs, need->n_locations, in, error);
 }
 
 /* Cuts the last component off `path` and returns it. */
@@ -203,12 +237,15 @@ static hf_status cut_inputs(scheduler *s, const planning *p, const cut_stage *fr
   for (size_t i = 0; i < from->n_inputs; i++) {
     const cut_input *input = &from->inputs[i];
     bool is_ordered = out->ordered; /* its output is */
-    staged_input in = {.in_order = input->ordered || is_ordered, .plan = &plans[i], .planned = &planned[i]};
+    staged_input in = {.in_order = input->ordered || is_ordered,
+                       .share = input->share,
+                       .plan = &plans[i],
+                       .planned = &planned[i]};
     if (input->is_stage) {
       stage_input_of(p, input, &in);
     } else {
       const lower_input *of = &p->query.inputs[strtoul(input->source_id, NULL, 10)];
-      HF_TRY(source_input(s, p, of, input->share == CUT_SPLIT ? out->n_tasks : 1, &in, error));
+      HF_TRY(source_input(s, p, of, input->share == CUT_ALL ? 1 : out->n_tasks, &in, error));
     }
     plans[i].ordered = plans[i].kind == STAGE_INPUT_BLOCKS && input->ordered;
   }
@@ -242,6 +279,7 @@ static hf_status pack(const scheduler *s, const planning *p, stage_plan *plan, p
   plan->n_allowed_dirs = s->n_allowed_dirs;
   plan->allowed_dirs = s->allowed_dirs;
   out->ordered = plan->output.ordered;
+  out->partitions = plan->output.partitions;
   buf bytes = {0};
   hf_status status = stage_plan_pack(plan, &bytes, error);
   if (status == HF_OK) {
@@ -261,23 +299,49 @@ static hf_status plan_new(const planning *p, size_t n_pieces, size_t n_inputs, s
   return *pieces == NULL ? no_memory(error) : HF_OK;
 }
 
+/* SELECT c0, …, CAST(hash(c1, …) % 8 AS UINTEGER) FROM ( … ) AS t(c0, …): the partition of each row behind it. */
+static hf_status deal_lowered(const planning *p, stage_piece *pieces, size_t n, hf_error *error) {
+  buf head = {0}, tail = {0};
+  buf_text(&head, "SELECT ");
+  buf_text(&tail, "\n) AS t(");
+  for (size_t i = 0; i < p->columns.n_columns; i++) {
+    buf_printf(&head, "c%zu, ", i);
+    buf_printf(&tail, "%sc%zu", i > 0 ? ", " : "", i);
+  }
+  buf_text(&head, "CAST(hash(");
+  for (size_t i = 0; i < p->dealing.n; i++) {
+    buf_printf(&head, "%sc%zu", i > 0 ? ", " : "", p->dealing.columns[i]);
+  }
+  buf_printf(&head, ") %% %u AS UINTEGER) FROM (", p->dealing.partitions);
+  buf_char(&tail, ')');
+  pieces[0].text = head.failed ? NULL : arena_strdup(p->memory, buf_cstr(&head));
+  pieces[n - 1].text = tail.failed ? NULL : arena_strdup(p->memory, buf_cstr(&tail));
+  buf_reset(&head);
+  buf_reset(&tail);
+  return pieces[0].text == NULL || pieces[n - 1].text == NULL ? no_memory(error) : HF_OK;
+}
+
 static hf_status stage_of_lowered(scheduler *s, const planning *p, planned_stage *out, hf_error *error) {
   const lowered *query = &p->query;
   stage_plan plan;
   stage_piece *pieces = NULL;
   stage_input *inputs = arena_array(p->memory, query->n_inputs, sizeof *inputs);
   planned_input *planned = arena_array(p->memory, query->n_inputs, sizeof *planned);
-  HF_TRY(plan_new(p, query->n_pieces, query->n_inputs, &plan, &pieces, error));
+  bool is_dealt = p->dealing.n > 0;
+  HF_TRY(plan_new(p, query->n_pieces + (is_dealt ? 2 : 0), query->n_inputs, &plan, &pieces, error));
   if (inputs == NULL || planned == NULL) {
     return no_memory(error);
   }
   for (size_t i = 0; i < query->n_pieces; i++) {
-    pieces[i] = (stage_piece){.text = query->pieces[i].text, .input = query->pieces[i].input};
+    pieces[i + is_dealt] = (stage_piece){.text = query->pieces[i].text, .input = query->pieces[i].input};
   }
+  HF_TRY(is_dealt ? deal_lowered(p, pieces, plan.n_pieces, error) : HF_OK);
   HF_TRY(lowered_inputs(s, p, inputs, planned, error));
   plan.inputs = inputs;
-  plan.output =
-      (stage_output){.partitions = 1, .ordered = p->ordered, .held = p->is_fill, .columns = p->columns};
+  plan.output = (stage_output){.partitions = is_dealt ? p->dealing.partitions : 1,
+                               .ordered = p->ordered,
+                               .held = p->is_fill,
+                               .columns = p->columns};
   out->n_tasks = 1;
   out->n_inputs = query->n_inputs;
   out->inputs = planned;

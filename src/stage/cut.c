@@ -26,7 +26,7 @@ hf_status cut_put(cutter *c, const tree_node *node, const cut_part *parts, size_
 hf_status cut_over(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   HF_TRY(cut_node(c, node->children[0], order, out));
   if (node->kind != TREE_UNNEST) { /* its columns are behind the child's: the others may move */
-    out->n_keys = 0;
+    out->n_deals = 0;
   }
   return cut_put(c, node, out, 1, &out->node);
 }
@@ -52,7 +52,7 @@ static hf_status copy_whole(cutter *c, const tree_node *node, bool ordered, cons
     return cut_read(c, cte->stage, CUT_ALL, ordered, node, out);
   }
   if (node->n_children == 0) {
-    return cut_scan_leaf(c, node, ordered, out);
+    return cut_scan_leaf(c, node, CUT_SPLIT, ordered, out);
   }
   HF_TRY(cut_pointers(c, node->n_children, &children));
   for (size_t i = 0; i < node->n_children; i++) {
@@ -141,10 +141,35 @@ static bool has_order(const tree_node *node) {
          node->kind == TREE_POSITIONAL_JOIN;
 }
 
+/* The keys by which the result is to be dealt, as columns of it. */
+static hf_status wanted_keys(cutter *c, const tree_node *node, cut_keys *out) {
+  const tree_expression **keys = NULL;
+  HF_TRY(cut_pointers(c, c->options->n_keys, &keys));
+  for (size_t i = 0; i < c->options->n_keys; i++) {
+    size_t at = c->options->keys[i];
+    keys[i] = cut_ref(c, at, node->types[at]);
+  }
+  *out = (cut_keys){.n = c->options->n_keys, .keys = keys, .modulus = c->options->modulus};
+  return HF_OK;
+}
+
+static hf_status close_root(cutter *c, const cut_part *part, bool ordered) {
+  cut_keys keys;
+  uint32_t last = 0;
+  HF_TRY(wanted_keys(c, part->node, &keys));
+  if (keys.n > 0) {
+    return cut_close(c, part, &keys, false, &last);
+  }
+  if (!part->is_one && part->n_deals > 0 && part->modulus == c->options->tasks) {
+    c->n_keys = part->deals[0].n;
+    c->keys = part->deals[0].columns;
+  }
+  return cut_close(c, part, NULL, ordered, &last);
+}
+
 static hf_status cut_root(cutter *c, const tree_node *root, bool whole) {
   const tree_node *plain = NULL;
   cut_part part;
-  uint32_t last = 0;
   bool is_shown = is_shown_in_order(c->options);
   cut_order order = is_shown ? ORDER_SHOWN : ORDER_ANY;
   HF_TRY(cut_undelim(c, root, &plain));
@@ -154,7 +179,7 @@ static hf_status cut_root(cutter *c, const tree_node *root, bool whole) {
   } else {
     HF_TRY(cut_node(c, plain, order, &part));
   }
-  return cut_close(c, &part, NULL, is_shown || has_order(plain), &last);
+  return close_root(c, &part, is_shown || has_order(plain));
 }
 
 hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out,
@@ -169,7 +194,7 @@ hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a,
     status = cut_root(&c, root, true);
   }
   if (status == HF_OK) {
-    *out = (cut_graph){c.n_stages, c.stages};
+    *out = (cut_graph){c.n_stages, c.stages, c.n_keys, c.keys};
   }
   return status == HF_E_UNSUPPORTED && refusal->code != TREE_REFUSED_NONE ? HF_OK : status;
 }

@@ -19,6 +19,11 @@ typedef struct cut_source {
   bool can_split; /* files, or blocks of several attempts or partitions: tasks may share it */
   uint64_t rows, bytes;
   bool ordered; /* its rows have an order that single-node DuckDB would show */
+  /* Its rows are dealt by the hash of these columns: row by row hash(columns…) % modulus is the partition that holds it,
+   * and the types are those that were hashed. n_keys 0: not known. */
+  uint32_t modulus;
+  size_t n_keys;
+  const size_t *keys;
 } cut_source;
 
 typedef struct cut_options {
@@ -27,13 +32,17 @@ typedef struct cut_options {
   bool first_of_many;       /* see plan_write_options */
   const cut_source *sources;
   size_t n_sources;
+  /* How the result is to be dealt: by the hash of these columns, in `modulus` partitions; n_keys 0: not. */
+  uint32_t modulus;
+  size_t n_keys;
+  const size_t *keys;
 } cut_options;
 
 /* How the tasks of a stage share an input. */
 typedef enum cut_share {
   CUT_SPLIT, /* every task reads its own part, in order from task to task: of a source its splits, of a stage with one
                   * partition what so many of its tasks wrote (as many tasks on both sides: task t what task t wrote) */
-  CUT_PARTITION, /* a stage partitioned by hash: task t reads the t-th partitions of all its tasks */
+  CUT_PARTITION, /* a stage or source partitioned by hash: task t of T reads the partitions p of n for which p * T / n is t */
   CUT_ALL /* every task reads all of it, tasks and blocks in order (gather when there is one task, else broadcast) */
 } cut_share;
 
@@ -75,6 +84,10 @@ typedef struct cut_stage {
 typedef struct cut_graph {
   size_t n_stages;
   const cut_stage *stages; /* inputs before readers; the last gives the result */
+  /* How the result happens to be dealt: task t has the rows whose hash of these columns is t modulo the number of tasks.
+   * n_keys 0: not known. */
+  size_t n_keys;
+  const size_t *keys;
 } cut_graph;
 
 /*

@@ -150,7 +150,7 @@ static hf_status keys_of_partial(two_steps *s, cut_keys *out) {
   if (s->has_sets) {
     keys[n] = cut_ref(s->c, n + s->n_partials, &cut_bigint);
   }
-  *out = (cut_keys){n + (s->has_sets ? 1 : 0), keys};
+  *out = (cut_keys){.n = n + (s->has_sets ? 1 : 0), .keys = keys};
   return HF_OK;
 }
 
@@ -250,7 +250,7 @@ static hf_status put_grouping(two_steps *s, cut_part *part) {
                           .n_children = 1,
                           .n_expressions = n,
                           .expressions = columns};
-  part->n_keys = 0;
+  part->n_deals = 0;
   return cut_put(s->c, &node, part, 1, &part->node);
 }
 
@@ -259,7 +259,7 @@ static hf_status in_two_steps(two_steps *s, cut_part *part) {
   HF_TRY(list_partials(s));
   HF_TRY(put_partial(s, part));
   size_t n_partial = part->node->n_columns;
-  part->n_keys = 0;
+  part->n_deals = 0;
   part->what =
       part->what[0] == '\0' ? "partial aggregate" : cut_text(s->c, "%s, partial aggregate", part->what);
   HF_TRY(keys_of_partial(s, &keys));
@@ -276,34 +276,36 @@ static hf_status in_two_steps(two_steps *s, cut_part *part) {
 
 /* ---------------------------------------------------------------- in one step */
 
-/* The columns by which rows are dealt, as columns of the groups; false when one is none of them. */
-static hf_status group_keys(cutter *c, const tree_aggregate *g, cut_part *part, bool *are_together) {
-  size_t *keys = NULL;
-  HF_TRY(cut_array(c, part->n_keys, sizeof *keys, &keys));
-  *are_together = part->n_keys > 0;
-  for (size_t k = 0; k < part->n_keys; k++) {
-    bool found = false;
-    for (size_t i = 0; !found && i < g->n_groups; i++) {
-      found = g->groups[i]->kind == EXPRESSION_REF && g->groups[i]->ref == part->keys[k];
-      keys[k] = i;
-    }
-    *are_together &= found;
+static size_t group_of(const void *context, size_t at) {
+  const tree_aggregate *g = context;
+  size_t i = 0;
+  while (i < g->n_groups && (g->groups[i]->kind != EXPRESSION_REF || g->groups[i]->ref != at)) {
+    i++;
   }
+  return i;
+}
+
+/* How rows are dealt, by the columns of the groups; are_together: in some way by nothing else. */
+static hf_status group_keys(cutter *c, const tree_aggregate *g, cut_part *part, bool *are_together) {
+  cut_part grouped = *part;
+  grouped.n_deals = 0;
+  HF_TRY(cut_keep_deals(c, part, group_of, g, g->n_groups, &grouped));
+  *are_together = !part->is_one && grouped.n_deals > 0;
   if (*are_together) {
-    part->keys = keys;
+    *part = grouped;
   }
   return HF_OK;
 }
 
 static hf_status exchange_groups(cutter *c, const tree_aggregate *g, bool ordered, cut_part *part) {
   size_t *keys = NULL;
-  HF_TRY(cut_exchange(c, part, &(cut_keys){g->n_groups, g->groups}, ordered));
+  HF_TRY(cut_exchange(c, part, &(cut_keys){.n = g->n_groups, .keys = g->groups}, ordered));
   HF_TRY(cut_array(c, g->n_groups, sizeof *keys, &keys));
   for (size_t i = 0; i < g->n_groups; i++) {
     keys[i] = i;
   }
-  part->n_keys = g->n_groups;
-  part->keys = keys;
+  part->n_deals = 1;
+  part->deals[0] = (cut_deal){g->n_groups, keys};
   return HF_OK;
 }
 
@@ -335,7 +337,7 @@ static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
     return in_two_steps(&steps, part);
   }
   if (distinct != NULL && (sets || g->n_groups == 0) && !ordered && are_possible(node, true)) {
-    HF_TRY(cut_exchange(c, part, &(cut_keys){1, &distinct}, false));
+    HF_TRY(cut_exchange(c, part, &(cut_keys){.n = 1, .keys = &distinct}, false));
     return in_two_steps(&steps, part);
   }
   if (!sets && are_groups_stable(g)) {

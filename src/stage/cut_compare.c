@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about expressions and subtrees: equality, volatility, reliance on order. */
+/* Questions about expressions, subtrees and parts: equality, volatility, reliance on order, how rows are dealt. */
 #include "stage/cut_internal.h"
 
 #include <math.h>
@@ -106,4 +106,59 @@ bool cut_relies_on_order(const tree_node *node) {
     relies = cut_relies_on_order(node->children[i]);
   }
   return relies;
+}
+
+/* ------------------------------------------------------------ how rows are dealt */
+
+static bool is_key(const cut_keys *keys, size_t at) {
+  for (size_t i = 0; i < keys->n; i++) {
+    if (keys->keys[i]->kind == EXPRESSION_REF && keys->keys[i]->ref == at) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cut_is_together(const cut_part *part, const cut_keys *keys) {
+  for (size_t d = 0; !part->is_one && d < part->n_deals; d++) {
+    size_t n = 0;
+    while (n < part->deals[d].n && is_key(keys, part->deals[d].columns[n])) {
+      n++;
+    }
+    if (n == part->deals[d].n) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cut_is_dealt(const cutter *c, const cut_part *part, const cut_keys *keys) {
+  uint32_t modulus = keys->modulus == 0 ? c->options->tasks : keys->modulus;
+  for (size_t d = 0; !part->is_one && part->modulus == modulus && d < part->n_deals; d++) {
+    bool is_it = part->deals[d].n == keys->n;
+    for (size_t i = 0; is_it && i < keys->n; i++) {
+      is_it = keys->keys[i]->kind == EXPRESSION_REF && keys->keys[i]->ref == part->deals[d].columns[i];
+    }
+    if (is_it) {
+      return true;
+    }
+  }
+  return false;
+}
+
+hf_status cut_keep_deals(cutter *c, const cut_part *from, cut_column_fn of, const void *context,
+                         size_t n_columns, cut_part *to) {
+  for (size_t d = 0; d < from->n_deals && to->n_deals < CUT_MOST_DEALS; d++) {
+    const cut_deal *deal = &from->deals[d];
+    size_t *columns = NULL, n = 0;
+    HF_TRY(cut_array(c, deal->n, sizeof *columns, &columns));
+    while (n < deal->n && (columns[n] = of(context, deal->columns[n])) < n_columns) {
+      n++;
+    }
+    if (n == deal->n) {
+      to->modulus = from->modulus;
+      to->deals[to->n_deals++] = (cut_deal){n, columns};
+    }
+  }
+  return HF_OK;
 }

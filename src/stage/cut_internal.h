@@ -12,6 +12,14 @@ typedef enum cut_order {
   ORDER_NEEDED /* the answer depends on it */
 } cut_order;
 
+/* Columns by whose hash, in this order, rows are dealt. */
+typedef struct cut_deal {
+  size_t n;
+  const size_t *columns;
+} cut_deal;
+
+enum { CUT_MOST_DEALS = 4 };
+
 /* A subtree that is still part of a stage to be: its leaves are inputs. */
 typedef struct cut_part {
   const tree_node *node;
@@ -19,10 +27,11 @@ typedef struct cut_part {
   const char *why; /* is_one: why; "" when it is no loss */
   const char *what;
   double rows, bytes; /* at most, as far as known */
-  /* Not is_one: rows with equal values in these columns are in the same task, chosen by their hash in this order. 0:
-   * nothing is known. */
-  size_t n_keys;
-  const size_t *keys;
+  /* Not is_one: task t of T has the rows for which (hash(columns…) % modulus) * T / modulus is t, for each of these lists of
+   * columns: after a join there may be several. 0: nothing is known. */
+  uint32_t modulus;
+  size_t n_deals;
+  cut_deal deals[CUT_MOST_DEALS];
 } cut_part;
 
 /* A CTE that references read. */
@@ -35,7 +44,7 @@ typedef struct cut_cte {
 
 /* An input before the stage that reads it is written; the number of its leaf is the place in the list. */
 typedef struct cut_reading {
-  cut_share share; /* of a source: by the stage, when it is made */
+  cut_share share; /* of a source that is not PARTITION: by the stage, when it is made */
   bool is_stage, ordered;
   uint32_t stage;
   const char *source_id;
@@ -53,12 +62,15 @@ typedef struct cutter {
   cut_reading *readings;
   const cut_cte *ctes;
   uint64_t next_cte; /* numbers that the plan does not use */
+  size_t n_keys;     /* see cut_graph */
+  const size_t *keys;
 } cutter;
 
 /* What makes the partition number of a row. */
 typedef struct cut_keys {
   size_t n;
   const tree_expression *const *keys;
+  uint32_t modulus; /* 0: as many partitions as tasks */
 } cut_keys;
 
 /* cut.c */
@@ -80,7 +92,7 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
 hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
                    const tree_node **out);
 /* A leaf that reads a source. */
-hf_status cut_read_source(cutter *c, const tree_node *get, bool ordered, const tree_node **out);
+hf_status cut_read_source(cutter *c, const tree_node *get, const cut_reading *reading, const tree_node **out);
 /* The part becomes one that one task has; nothing is done when it is. */
 hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why);
 /* The part becomes one that every task has whole. */
@@ -93,8 +105,9 @@ hf_status cut_exchange_all(cutter *c, cut_part *part);
 /* cut_scan.c */
 hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_constant_rows(cutter *c, const tree_node *node, cut_part *out);
-/* A copy of a leaf that reads a source. */
-hf_status cut_scan_leaf(cutter *c, const tree_node *node, bool ordered, const tree_node **out);
+/* A copy of a leaf that reads a source; `share` as in cut_reading. */
+hf_status cut_scan_leaf(cutter *c, const tree_node *node, cut_share share, bool ordered,
+                        const tree_node **out);
 const cut_source *cut_source_of(const cutter *c, const tree_node *node);
 /* cut_row.c */
 hf_status cut_filter(cutter *c, const tree_node *node, cut_order order, cut_part *out);
@@ -152,5 +165,16 @@ bool cut_is_volatile(const tree_expression *e);
 bool cut_window_is_ordered(const tree_expression *e);
 /* Whether a subtree has an operator whose answer depends on the order of the rows below it. */
 bool cut_relies_on_order(const tree_node *node);
+/* Whether rows with equal keys are in one task: it is dealt by some of the keys. */
+bool cut_is_together(const cut_part *part, const cut_keys *keys);
+/* Whether it is dealt by just these keys, in their order, in as many partitions. */
+bool cut_is_dealt(const cutter *c, const cut_part *part, const cut_keys *keys);
+/*
+ * Takes over how `from` is dealt, by the columns of a node above it: `of(context, at)` is where column `at` is to be found,
+ * or n_columns. Adds to what `to` has, which is another part.
+ */
+typedef size_t (*cut_column_fn)(const void *context, size_t at);
+hf_status cut_keep_deals(cutter *c, const cut_part *from, cut_column_fn of, const void *context,
+                         size_t n_columns, cut_part *to);
 
 #endif

@@ -65,38 +65,55 @@ static hf_status list_keys(joining *x) {
       keys[RIGHT][n++] = j->conditions[i].right;
     }
   }
-  x->keys[LEFT] = (cut_keys){n, keys[LEFT]};
-  x->keys[RIGHT] = (cut_keys){n, keys[RIGHT]};
+  x->keys[LEFT] = (cut_keys){.n = n, .keys = keys[LEFT]};
+  x->keys[RIGHT] = (cut_keys){.n = n, .keys = keys[RIGHT]};
   return HF_OK;
 }
 
 /* ----------------------------------------------------------- what is there */
 
-/* Takes as keys those by which a side is dealt already, in its order; false when it is by others. */
-static hf_status take_keys_of(joining *x, int side, bool *taken) {
-  const cut_part *part = &x->sides[side];
-  const tree_expression **keys[2] = {NULL, NULL};
-  *taken = false;
-  if (part->is_one || part->n_keys == 0) {
-    return HF_OK;
+/* The key of the join that is this column of the side, or as many as there are. */
+static size_t key_of(const joining *x, int side, size_t at) {
+  const cut_keys *keys = &x->keys[side];
+  size_t i = 0;
+  while (i < keys->n && (keys->keys[i]->kind != EXPRESSION_REF || keys->keys[i]->ref != at)) {
+    i++;
   }
-  HF_TRY(cut_pointers(x->c, part->n_keys, &keys[LEFT]));
-  HF_TRY(cut_pointers(x->c, part->n_keys, &keys[RIGHT]));
-  for (size_t k = 0; k < part->n_keys; k++) {
-    size_t i = 0;
-    while (i < x->keys[side].n &&
-           (x->keys[side].keys[i]->kind != EXPRESSION_REF || x->keys[side].keys[i]->ref != part->keys[k])) {
-      i++;
-    }
+  return i;
+}
+
+/* The keys by which a side is dealt already, in its order, for both sides; n is 0 when it is by others. */
+static hf_status keys_of_deal(const joining *x, int side, const cut_deal *deal, cut_keys out[2]) {
+  const tree_expression **keys[2] = {NULL, NULL};
+  uint32_t modulus = x->sides[side].modulus;
+  out[LEFT].n = out[RIGHT].n = 0;
+  HF_TRY(cut_pointers(x->c, deal->n, &keys[LEFT]));
+  HF_TRY(cut_pointers(x->c, deal->n, &keys[RIGHT]));
+  for (size_t k = 0; k < deal->n; k++) {
+    size_t i = key_of(x, side, deal->columns[k]);
     if (i == x->keys[side].n) {
       return HF_OK;
     }
     keys[LEFT][k] = x->keys[LEFT].keys[i];
     keys[RIGHT][k] = x->keys[RIGHT].keys[i];
   }
-  x->keys[LEFT] = (cut_keys){part->n_keys, keys[LEFT]};
-  x->keys[RIGHT] = (cut_keys){part->n_keys, keys[RIGHT]};
-  *taken = true;
+  out[LEFT] = (cut_keys){deal->n, keys[LEFT], modulus};
+  out[RIGHT] = (cut_keys){deal->n, keys[RIGHT], modulus};
+  return HF_OK;
+}
+
+/* Takes those keys, when there are any; `both`: only when the other side is dealt by them as well. */
+static hf_status take_keys_of(joining *x, int side, bool both, bool *taken) {
+  const cut_part *part = &x->sides[side];
+  for (size_t d = 0; !*taken && !part->is_one && d < part->n_deals; d++) {
+    cut_keys keys[2];
+    HF_TRY(keys_of_deal(x, side, &part->deals[d], keys));
+    if (keys[side].n > 0 && (!both || cut_is_dealt(x->c, &x->sides[1 - side], &keys[1 - side]))) {
+      x->keys[LEFT] = keys[LEFT];
+      x->keys[RIGHT] = keys[RIGHT];
+      *taken = true;
+    }
+  }
   return HF_OK;
 }
 
@@ -119,13 +136,10 @@ static int whole_side(const joining *x) {
   return -1;
 }
 
-static hf_status place(joining *x, bool ordered) {
+/* Rows that must meet come together: neither side is one task's with the other. */
+static hf_status place(joining *x, int whole, bool ordered) {
   cutter *c = x->c;
-  int whole = whole_side(x);
   bool taken = false;
-  if (x->sides[LEFT].is_one && x->sides[RIGHT].is_one) {
-    return HF_OK;
-  }
   if (whole >= 0) {
     HF_TRY(cut_broadcast(c, &x->sides[whole], ordered));
     x->sides[whole].is_one = false;
@@ -138,10 +152,8 @@ static hf_status place(joining *x, bool ordered) {
     return cut_gather(c, &x->sides[RIGHT], ordered, why);
   }
   int larger = x->sides[LEFT].bytes < x->sides[RIGHT].bytes ? RIGHT : LEFT;
-  HF_TRY(take_keys_of(x, larger, &taken));
-  if (!taken) {
-    HF_TRY(take_keys_of(x, 1 - larger, &taken));
-  }
+  HF_TRY(take_keys_of(x, larger, false, &taken));
+  HF_TRY(take_keys_of(x, 1 - larger, false, &taken));
   HF_TRY(cut_exchange(c, &x->sides[LEFT], &x->keys[LEFT], ordered));
   return cut_exchange(c, &x->sides[RIGHT], &x->keys[RIGHT], ordered);
 }
@@ -175,34 +187,38 @@ static size_t column_of(const tree_node *node, int side, size_t at) {
   return node->n_columns;
 }
 
-/* Rows stay where the side's rows are, unless NULLs stand in for it. */
-static hf_status keep_keys(joining *x, int side, cut_part *out) {
-  const cut_part *part = &x->sides[side];
-  size_t *keys = NULL;
-  HF_TRY(cut_array(x->c, part->n_keys, sizeof *keys, &keys));
-  out->n_keys = 0;
-  for (size_t k = 0; k < part->n_keys; k++) {
-    keys[k] = column_of(x->node, side, part->keys[k]);
-    if (keys[k] == x->node->n_columns) {
-      return HF_OK;
-    }
+typedef struct side_of {
+  const joining *x;
+  int side;
+  bool is_equal; /* columns that are keys of the join may stand for each other */
+} side_of;
+
+static size_t column_of_side(const void *context, size_t at) {
+  const side_of *of = context;
+  const tree_node *node = of->x->node;
+  size_t found = column_of(node, of->side, at);
+  size_t key = of->is_equal && found == node->n_columns ? key_of(of->x, of->side, at) : SIZE_MAX;
+  if (key < of->x->keys[of->side].n) {
+    const tree_expression *other = of->x->keys[1 - of->side].keys[key];
+    found = other->kind == EXPRESSION_REF ? column_of(node, 1 - of->side, other->ref) : found;
   }
-  out->n_keys = part->n_keys;
-  out->keys = keys;
-  return HF_OK;
+  return found;
 }
 
-static hf_status set_keys(joining *x, int whole, cut_part *out) {
+/* Rows stay where a side's rows are, unless NULLs stand in for it. */
+static hf_status set_deals(joining *x, int whole, cut_part *out) {
   tree_join_type type = x->node->join == NULL ? JOIN_INNER : x->node->join->type;
-  bool of_left = type != JOIN_RIGHT && type != JOIN_FULL && whole != LEFT;
-  bool of_right =
-      (type == JOIN_INNER || type == JOIN_RIGHT || type == JOIN_RIGHT_SEMI || type == JOIN_RIGHT_ANTI) &&
-      whole != RIGHT;
-  out->n_keys = 0;
-  if (of_left) {
-    HF_TRY(keep_keys(x, LEFT, out));
+  bool stays[2] = {type != JOIN_RIGHT && type != JOIN_FULL, type == JOIN_INNER || type == JOIN_RIGHT ||
+                                                                type == JOIN_RIGHT_SEMI ||
+                                                                type == JOIN_RIGHT_ANTI};
+  for (int side = LEFT; side <= RIGHT; side++) {
+    const side_of of = {x, side, type == JOIN_INNER};
+    bool is_alike = out->n_deals == 0 || out->modulus == x->sides[side].modulus;
+    if (stays[side] && whole != side && is_alike) {
+      HF_TRY(cut_keep_deals(x->c, &x->sides[side], column_of_side, &of, x->node->n_columns, out));
+    }
   }
-  return of_right && out->n_keys == 0 ? keep_keys(x, RIGHT, out) : HF_OK;
+  return HF_OK;
 }
 
 static void estimate(const joining *x, cut_part *out) {
@@ -236,14 +252,15 @@ hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *
   HF_TRY(cut_node(c, node->children[0], below, &x.sides[LEFT]));
   HF_TRY(cut_node(c, node->children[1], below, &x.sides[RIGHT]));
   HF_TRY(list_keys(&x));
-  bool are_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one;
-  int whole = are_one ? -1 : whole_side(&x);
-  HF_TRY(place(&x, order == ORDER_NEEDED));
+  bool are_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, are_alike = false;
+  HF_TRY(take_keys_of(&x, LEFT, true, &are_alike));
+  int whole = are_one || are_alike ? -1 : whole_side(&x);
+  HF_TRY(are_one ? HF_OK : place(&x, whole, order == ORDER_NEEDED));
   *out = (cut_part){.is_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, .why = ""};
   if (out->is_one) {
     out->why = x.sides[LEFT].why[0] != '\0' ? x.sides[LEFT].why : x.sides[RIGHT].why;
   } else {
-    HF_TRY(set_keys(&x, whole, out));
+    HF_TRY(set_deals(&x, whole, out));
   }
   estimate(&x, out);
   out->what = say(&x, whole, x.sides);

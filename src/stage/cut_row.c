@@ -5,30 +5,24 @@
  */
 #include "stage/cut_internal.h"
 
-/* Columns of the child by which its rows are dealt, as columns of the node. */
-static hf_status keep_keys(cutter *c, const tree_node *node, cut_part *part) {
-  size_t *keys = NULL, n = part->n_keys;
-  HF_TRY(cut_array(c, n, sizeof *keys, &keys));
-  for (size_t k = 0; k < n; k++) {
-    bool found = false;
-    for (size_t i = 0; !found && i < node->n_columns; i++) {
-      bool is_projection = node->kind == TREE_PROJECTION;
-      found = is_projection
-                  ? node->expressions[i]->kind == EXPRESSION_REF && node->expressions[i]->ref == part->keys[k]
-                  : (node->n_map > 0 ? node->map[i] : i) == part->keys[k];
-      keys[k] = i;
-    }
-    if (!found) {
-      part->n_keys = 0;
-      return HF_OK;
+/* Where a filter or projection gives a column of its child. */
+static size_t column_of(const void *context, size_t at) {
+  const tree_node *node = context;
+  for (size_t i = 0; i < node->n_columns; i++) {
+    bool is_it = node->kind == TREE_PROJECTION
+                     ? node->expressions[i]->kind == EXPRESSION_REF && node->expressions[i]->ref == at
+                     : (node->n_map > 0 ? node->map[i] : i) == at;
+    if (is_it) {
+      return i;
     }
   }
-  part->keys = keys;
-  return HF_OK;
+  return node->n_columns;
 }
 
 static hf_status put_over(cutter *c, const tree_node *node, cut_part *part) {
-  HF_TRY(keep_keys(c, node, part));
+  const cut_part below = *part;
+  part->n_deals = 0;
+  HF_TRY(cut_keep_deals(c, &below, column_of, node, node->n_columns, part));
   return cut_put(c, node, part, 1, &part->node);
 }
 
@@ -63,7 +57,7 @@ static hf_status common_keys(cutter *c, const tree_node *node, cut_keys *out) {
   const tree_window *first = node->expressions[0]->window;
   const tree_expression **keys = NULL;
   HF_TRY(cut_pointers(c, first->n_partitions, &keys));
-  *out = (cut_keys){0, keys};
+  *out = (cut_keys){.keys = keys};
   for (size_t k = 0; k < first->n_partitions; k++) {
     bool is_common = !cut_is_volatile(first->partitions[k]);
     for (size_t i = 1; is_common && i < node->n_expressions; i++) {
@@ -74,20 +68,6 @@ static hf_status common_keys(cutter *c, const tree_node *node, cut_keys *out) {
     }
   }
   return HF_OK;
-}
-
-/* Rows that are dealt by some of the keys are together already. */
-static bool are_together(const cut_part *part, const cut_keys *keys) {
-  for (size_t k = 0; k < part->n_keys; k++) {
-    bool found = false;
-    for (size_t i = 0; !found && i < keys->n; i++) {
-      found = keys->keys[i]->kind == EXPRESSION_REF && keys->keys[i]->ref == part->keys[k];
-    }
-    if (!found) {
-      return false;
-    }
-  }
-  return !part->is_one && part->n_keys > 0;
 }
 
 static bool is_unordered(const tree_node *node) {
@@ -106,7 +86,7 @@ hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part
   HF_TRY(common_keys(c, node, &keys));
   if (!out->is_one && keys.n == 0) {
     HF_TRY(cut_gather(c, out, is_ordered, "window functions without a common PARTITION BY"));
-  } else if (!out->is_one && !are_together(out, &keys)) {
+  } else if (!out->is_one && !cut_is_together(out, &keys)) {
     HF_TRY(cut_exchange(c, out, &keys, is_ordered));
   }
   out->what = out->what[0] == '\0' ? "window" : cut_text(c, "%s, window", out->what);

@@ -20,12 +20,34 @@ const cut_source *cut_source_of(const cutter *c, const tree_node *node) {
   return NULL;
 }
 
-hf_status cut_scan_leaf(cutter *c, const tree_node *node, bool ordered, const tree_node **out) {
+hf_status cut_scan_leaf(cutter *c, const tree_node *node, cut_share share, bool ordered,
+                        const tree_node **out) {
   if (!is_source(node)) {
     *out = node;
     return HF_OK;
   }
-  return cut_read_source(c, node, ordered, out);
+  return cut_read_source(c, node, &(cut_reading){.share = share, .ordered = ordered}, out);
+}
+
+/* Where a scan gives a column of its source, whole. */
+static size_t column_of(const void *context, size_t at) {
+  const tree_node *node = context;
+  for (size_t i = 0; i < node->n_columns; i++) {
+    const tree_scan_column *scanned = i < node->scan->n_scanned ? &node->scan->scanned[i] : NULL;
+    if (scanned != NULL && scanned->kind == SCAN_COLUMN && scanned->n_path == 0 && scanned->column == at) {
+      return i;
+    }
+  }
+  return node->n_columns;
+}
+
+/* Of fewer partitions than half the tasks it is better read in as many splits as there are tasks. */
+static hf_status take_deal(cutter *c, const tree_node *node, const cut_source *source, cut_part *out) {
+  cut_part dealt = {.modulus = source->modulus, .n_deals = 1, .deals = {{source->n_keys, source->keys}}};
+  if (source->n_keys == 0 || 2 * (uint64_t)source->modulus < c->options->tasks) {
+    return HF_OK;
+  }
+  return cut_keep_deals(c, &dealt, column_of, node, node->n_columns, out);
 }
 
 static double share_read(const tree_scan *scan) {
@@ -47,7 +69,10 @@ hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *
     out->rows = (double)source->rows;
     out->bytes = (double)source->bytes * share_read(node->scan);
   }
-  return cut_scan_leaf(c, node,
+  if (!out->is_one) {
+    HF_TRY(take_deal(c, node, source, out));
+  }
+  return cut_scan_leaf(c, node, out->n_deals > 0 ? CUT_PARTITION : CUT_SPLIT,
                        order == ORDER_NEEDED || (order == ORDER_SHOWN && source != NULL && source->ordered),
                        &out->node);
 }

@@ -2,20 +2,9 @@
 /* Set operations and DISTINCT: equal rows come together by an exchange. */
 #include "stage/cut_internal.h"
 
-/* ---------------------------------------------------------------- DISTINCT */
+#include <string.h>
 
-static bool are_together(const cut_part *part, const tree_node *node) {
-  for (size_t k = 0; k < part->n_keys; k++) {
-    bool found = false;
-    for (size_t i = 0; !found && i < node->n_expressions; i++) {
-      found = node->expressions[i]->kind == EXPRESSION_REF && node->expressions[i]->ref == part->keys[k];
-    }
-    if (!found) {
-      return false;
-    }
-  }
-  return part->is_one || part->n_keys > 0;
-}
+/* ---------------------------------------------------------------- DISTINCT */
 
 static bool are_stable(const tree_node *node) {
   for (size_t i = 0; i < node->n_expressions; i++) {
@@ -43,7 +32,8 @@ static bool is_plain(const tree_node *node) {
 hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   bool ordered = !is_plain(node) || order == ORDER_NEEDED;
   HF_TRY(cut_node(c, node->children[0], ordered ? ORDER_NEEDED : ORDER_ANY, out));
-  if (!are_together(out, node)) {
+  const cut_keys keys = {.n = node->n_expressions, .keys = node->expressions};
+  if (!out->is_one && !cut_is_together(out, &keys)) {
     if (!are_stable(node)) {
       HF_TRY(cut_gather(c, out, ordered, "DISTINCT on a value that differs each time"));
     } else {
@@ -51,7 +41,7 @@ hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_pa
         HF_TRY(cut_put(c, node, out, 1, &out->node));
         out->what = out->what[0] == '\0' ? "distinct" : cut_text(c, "%s, distinct", out->what);
       }
-      HF_TRY(cut_exchange(c, out, &(cut_keys){node->n_expressions, node->expressions}, ordered));
+      HF_TRY(cut_exchange(c, out, &keys, ordered));
     }
   }
   out->what = out->what[0] == '\0' ? "distinct" : cut_text(c, "%s, distinct", out->what);
@@ -132,7 +122,10 @@ hf_status cut_set_operation(cutter *c, const tree_node *node, cut_order order, c
     }
   }
   HF_TRY(put_all(c, node, parts, "set operation", out));
-  out->n_keys = out->is_one ? 0 : parts[0].n_keys;
-  out->keys = parts[0].keys;
+  if (!out->is_one) {
+    out->modulus = parts[0].modulus;
+    out->n_deals = parts[0].n_deals;
+    memcpy(out->deals, parts[0].deals, sizeof out->deals);
+  }
   return HF_OK;
 }

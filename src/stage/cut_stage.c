@@ -12,6 +12,10 @@
 
 /* ------------------------------------------------------------ what it says */
 
+static uint32_t modulus_of(const cutter *c, const cut_keys *keys) {
+  return keys->modulus == 0 ? c->options->tasks : keys->modulus;
+}
+
 /* CAST(hash(k1, …) % n AS UINTEGER). */
 static const tree_expression *partition_of(cutter *c, const cut_keys *keys) {
   const tree_expression *hash = NULL;
@@ -26,7 +30,7 @@ static const tree_expression *partition_of(cutter *c, const cut_keys *keys) {
                                         .n_children = keys->n,
                                         .children = keys->keys,
                                         .call = call});
-  const tree_expression *n = cut_number(c, c->options->tasks, &cut_ubigint);
+  const tree_expression *n = cut_number(c, modulus_of(c, keys), &cut_ubigint);
   return cut_cast(c, cut_call(c, EXPRESSION_FUNCTION, "%", &cut_ubigint, hash, n), &cut_uinteger);
 }
 
@@ -100,7 +104,7 @@ static hf_status take_inputs(cutter *c, const plan_written *written, bool is_one
     const plan_input *input = &written->inputs[i];
     const cut_reading *reading = &c->readings[input->node->number];
     const data_type *const *types = reading->is_stage ? input->node->types : input->node->scan->source_types;
-    cut_share share = reading->is_stage ? reading->share : is_one ? CUT_ALL : CUT_SPLIT;
+    cut_share share = !reading->is_stage && is_one ? CUT_ALL : reading->share;
     inputs[i] = (cut_input){.share = share,
                             .is_stage = reading->is_stage,
                             .stage = reading->stage,
@@ -164,7 +168,7 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
     HF_TRY(add_column(c, node, &node));
   }
   cut_stage made = {.one_task = part->is_one,
-                    .partitions = keys == NULL ? 1 : c->options->tasks,
+                    .partitions = keys == NULL ? 1 : modulus_of(c, keys),
                     .ordered = ordered,
                     .what = part->what,
                     .why_one = part->is_one ? part->why : ""};
@@ -194,10 +198,12 @@ static hf_status add_reading(cutter *c, const cut_reading *reading, uint64_t *nu
   return HF_OK;
 }
 
-hf_status cut_read_source(cutter *c, const tree_node *get, bool ordered, const tree_node **out) {
+hf_status cut_read_source(cutter *c, const tree_node *get, const cut_reading *reading,
+                          const tree_node **out) {
   tree_node leaf = *get;
-  const cut_reading reading = {.ordered = ordered, .source_id = get->scan->parameters[0].text};
-  HF_TRY(add_reading(c, &reading, &leaf.number));
+  cut_reading of_source = *reading;
+  of_source.source_id = get->scan->parameters[0].text;
+  HF_TRY(add_reading(c, &of_source, &leaf.number));
   return cut_make_node(c, &leaf, out);
 }
 
@@ -224,7 +230,7 @@ static hf_status read_all(cutter *c, cut_part *part, bool ordered) {
   if (!is_bare(c, part, &stage)) {
     HF_TRY(cut_close(c, part, NULL, ordered, &stage));
   }
-  part->n_keys = 0;
+  part->n_deals = 0;
   part->what = "";
   return cut_read(c, stage, CUT_ALL, ordered, part->node, &part->node);
 }
@@ -258,43 +264,37 @@ hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered) {
 
 /* ----------------------------------------------------------------- exchange */
 
-static bool has_keys(const cut_part *part, const cut_keys *keys) {
-  bool has = !part->is_one && part->n_keys == keys->n && keys->n > 0;
-  for (size_t i = 0; has && i < keys->n; i++) {
-    has = keys->keys[i]->kind == EXPRESSION_REF && keys->keys[i]->ref == part->keys[i];
-  }
-  return has;
-}
-
-static hf_status set_keys(cutter *c, cut_part *part, const cut_keys *keys) {
+static hf_status set_deal(cutter *c, cut_part *part, const cut_keys *keys) {
   size_t *columns = NULL;
   HF_TRY(cut_array(c, keys->n, sizeof *columns, &columns));
-  part->n_keys = 0;
-  part->keys = columns;
+  part->n_deals = 0;
+  part->modulus = modulus_of(c, keys);
   for (size_t i = 0; i < keys->n; i++) {
     if (keys->keys[i]->kind != EXPRESSION_REF) {
       return HF_OK;
     }
     columns[i] = keys->keys[i]->ref;
   }
-  part->n_keys = keys->n;
+  if (keys->n > 0) {
+    part->deals[part->n_deals++] = (cut_deal){keys->n, columns};
+  }
   return HF_OK;
 }
 
 hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ordered) {
   uint32_t stage = 0;
-  if (has_keys(part, keys)) {
+  if (cut_is_dealt(c, part, keys)) {
     return HF_OK;
   }
   HF_TRY(cut_close(c, part, keys, ordered, &stage));
   HF_TRY(cut_read(c, stage, CUT_PARTITION, ordered, part->node, &part->node));
   part->is_one = false;
   part->what = "";
-  return set_keys(c, part, keys);
+  return set_deal(c, part, keys);
 }
 
 hf_status cut_exchange_all(cutter *c, cut_part *part) {
   const tree_expression **columns = NULL;
   HF_TRY(cut_refs(c, part->node, &columns, 0));
-  return cut_exchange(c, part, &(cut_keys){part->node->n_columns, columns}, false);
+  return cut_exchange(c, part, &(cut_keys){.n = part->node->n_columns, .keys = columns}, false);
 }

@@ -36,8 +36,30 @@ static uint32_t tasks_of(const cut_run *r, const cut_stage *stage) {
   return stage->one_task ? 1 : r->tasks;
 }
 
+/* The rows of the partitions that are the task's, by the hash of the columns as the table has them. */
+static void write_dealt_source(const cut_run *r, const cut_source *source, uint32_t task, buf *sql) {
+  oracle_rows names;
+  char text[200];
+  snprintf(text, sizeof text,
+           "SELECT column_name FROM duckdb_columns() WHERE table_name = '%s' ORDER BY column_index", source->id);
+  query(r, text, &names);
+  buf_printf(sql, "(SELECT * FROM %s WHERE hash(", source->id);
+  for (size_t i = 0; i < source->n_keys; i++) {
+    buf_text(sql, i > 0 ? ", " : "");
+    buf_sql_name(sql, names.cells[source->keys[i]].text);
+  }
+  buf_printf(sql, ") %% %u * %u // %u = %u)", source->modulus, r->tasks, source->modulus, task);
+  oracle_rows_free(&names);
+}
+
 static void write_source(const cut_run *r, const cut_input *input, uint32_t task, buf *sql) {
   uint64_t rows = 0, n = input->share == CUT_SPLIT ? r->tasks : 1;
+  for (size_t i = 0; input->share == CUT_PARTITION && i < r->n_sources; i++) {
+    if (strcmp(r->sources[i].id, input->source_id) == 0) {
+      write_dealt_source(r, &r->sources[i], task, sql);
+      return;
+    }
+  }
   for (size_t i = 0; i < r->n_sources; i++) {
     rows = strcmp(r->sources[i].id, input->source_id) == 0 ? r->sources[i].rows : rows;
   }
@@ -70,8 +92,9 @@ static void write_stage_input(const cut_run *r, const cut_input *input, uint32_t
     return;
   }
   if (input->share == CUT_PARTITION) {
-    expect(r, from->partitions == r->tasks, "partitions of a stage without");
-    snprintf(where, sizeof where, " AND c%zu = %u", from->columns.n_columns, task);
+    expect(r, from->partitions > 1, "partitions of a stage without");
+    snprintf(where, sizeof where, " AND c%zu::UBIGINT * %u // %u = %u", from->columns.n_columns, r->tasks,
+             from->partitions, task);
   }
   write_tables(r, input->stage, 0, n, where, sql);
 }
