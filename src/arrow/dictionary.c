@@ -129,18 +129,6 @@ static uint32_t hash_fixed(uint64_t value) {
   return (uint32_t)(value >> 32);
 }
 
-static hf_status fixed_code(dictionary *d, uint64_t value, uint32_t *code, hf_error *error) {
-  size_t width = d->layout->width;
-  uint32_t hash = hash_fixed(value);
-  for (size_t at = hash & (d->n_slots - 1); d->slots[at] != 0; at = (at + 1) & (d->n_slots - 1)) {
-    if (memcmp(d->data + (size_t)(d->slots[at] - 1) * width, &value, width) == 0) {
-      *code = d->slots[at] - 1;
-      return HF_OK;
-    }
-  }
-  return add_entry(d, hash, &value, width, code, error);
-}
-
 static uint64_t fixed_at(const uint8_t *from, size_t width, uint64_t row) {
   uint64_t value = 0;
   if (width == 4) {
@@ -149,6 +137,18 @@ static uint64_t fixed_at(const uint8_t *from, size_t width, uint64_t row) {
     memcpy(&value, from + row * 8, 8);
   }
   return value;
+}
+
+static hf_status fixed_code(dictionary *d, uint64_t value, uint32_t *code, hf_error *error) {
+  size_t width = d->layout->width;
+  uint32_t hash = hash_fixed(value);
+  for (size_t at = hash & (d->n_slots - 1); d->slots[at] != 0; at = (at + 1) & (d->n_slots - 1)) {
+    if (fixed_at(d->data, width, d->slots[at] - 1) == value) {
+      *code = d->slots[at] - 1;
+      return HF_OK;
+    }
+  }
+  return add_entry(d, hash, &value, width, code, error);
 }
 
 static hf_status encode_fixed(dictionary *d, const builder_node *node, void *codes, hf_error *error) {
@@ -195,6 +195,30 @@ static uint32_t hash_bytes(const uint8_t *bytes, size_t length) {
   return (uint32_t)(mixed >> 32);
 }
 
+/* Most values are short: no call for them. */
+static bool is_same(const uint8_t *a, const uint8_t *b, size_t length) {
+  uint64_t first[2] = {0, 0};
+  uint64_t last[2] = {0, 0};
+  if (length >= 8 && length <= 16) {
+    memcpy(&first[0], a, 8);
+    memcpy(&first[1], b, 8);
+    memcpy(&last[0], a + length - 8, 8);
+    memcpy(&last[1], b + length - 8, 8);
+    return first[0] == first[1] && last[0] == last[1];
+  }
+  if (length >= 4 && length < 8) {
+    memcpy(&first[0], a, 4);
+    memcpy(&first[1], b, 4);
+    memcpy(&last[0], a + length - 4, 4);
+    memcpy(&last[1], b + length - 4, 4);
+    return first[0] == first[1] && last[0] == last[1];
+  }
+  if (length < 4) {
+    return length == 0 || (a[0] == b[0] && a[length / 2] == b[length / 2] && a[length - 1] == b[length - 1]);
+  }
+  return memcmp(a, b, length) == 0;
+}
+
 static hf_status bytes_code(dictionary *d, const uint8_t *bytes, size_t length, uint32_t *code,
                             hf_error *error) {
   uint32_t hash = hash_bytes(bytes, length);
@@ -202,7 +226,7 @@ static hf_status bytes_code(dictionary *d, const uint8_t *bytes, size_t length, 
     uint32_t entry = d->slots[at] - 1;
     uint32_t start = entry_start(d, entry);
     if (d->hashes[entry] == hash && entry_start(d, entry + 1) - start == length &&
-        (length == 0 || memcmp(d->values + start, bytes, length) == 0)) {
+        (length == 0 || is_same(d->values + start, bytes, length))) {
       *code = entry;
       return HF_OK;
     }

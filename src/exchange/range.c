@@ -58,6 +58,10 @@ range_key range_key_double(double value) {
 
 static uint64_t big_endian(const uint8_t *bytes, size_t length) {
   uint64_t value = 0;
+  if (length >= sizeof value) {
+    memcpy(&value, bytes, sizeof value);
+    return __builtin_bswap64(value);
+  }
   for (size_t i = 0; i < sizeof value; i++) {
     value = value << 8 | (i < length ? bytes[i] : 0);
   }
