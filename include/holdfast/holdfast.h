@@ -359,6 +359,15 @@ hf_status hf_df_except(hf_df *left, hf_df *right, bool all, hf_df **out, hf_erro
  * first is known only below an order. */
 hf_status hf_df_distinct(hf_df *df, hf_list columns, hf_df **out, hf_error *error);
 
+/*
+ * Changes no row, but says how the result is dealt when it is held: hf_df_cache of it, or of nothing but names over it, writes
+ * `partitions` (2 to 4096) partitions by the hash of these columns. Joins, groups, DISTINCT and windows by just these columns
+ * then read it without moving its rows, in queries of several tasks. The rows are in no order.
+ * Errors: HF_E_COLUMN_NOT_FOUND; HF_E_INVALID_ARGUMENT (no column, a column twice, of a type that cannot be dealt by, such as
+ * DOUBLE or a list, or a number of partitions that is not there).
+ */
+hf_status hf_df_repartition(hf_df *df, uint32_t partitions, hf_list columns, hf_df **out, hf_error *error);
+
 /* ------------------------------------------------------------- expressions
  * Expressions out of values and names that may hold anything: quotes, semicolons, a user's input. They render to text
  * for the steps above, in which each part is quoted so that it cannot leave its place:
@@ -583,7 +592,8 @@ typedef struct hf_hold {
   const char *session;   /* id of the session that declared it */
   const char *name;      /* of CACHE TABLE; NULL: it has none */
   const char *last_drop; /* why its data were last dropped; NULL: never */
-  uint64_t partitions;   /* attempts that its blocks lie in; 0 while it is not there */
+  uint64_t
+      partitions; /* that its rows are dealt in, or attempts that its blocks lie in; 0 while it is not there */
   uint64_t declared_us;  /* µs since 1970-01-01 UTC */
   uint64_t last_read_us; /* the same; 0: never */
   uint64_t compute_us;   /* time that computing it took; 0 while it is not there */

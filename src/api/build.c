@@ -253,6 +253,20 @@ hf_status hf_df_limit(hf_df *df, uint64_t limit, uint64_t offset, hf_df **out, h
   return build(df, &step, out, error);
 }
 
+hf_status hf_df_repartition(hf_df *df, uint32_t partitions, hf_list columns, hf_df **out, hf_error *error) {
+  HF_TRY(check_frame("df", df, error));
+  HF_TRY(check_filled("columns", columns, error));
+  arena *a = arena_new();
+  build_expression *names = a == NULL ? NULL : expressions_of(columns, a);
+  build_step step = {
+      .kind = BUILD_REPARTITION, .expressions = names, .n_expressions = columns.n, .limit = partitions};
+  hf_status status = names == NULL
+                         ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns of a step")
+                         : build(df, &step, out, error);
+  arena_free(a);
+  return status;
+}
+
 hf_status hf_df_distinct(hf_df *df, hf_list columns, hf_df **out, hf_error *error) {
   HF_TRY(check_frame("df", df, error));
   HF_TRY(check_list("columns", columns, error));

@@ -165,13 +165,14 @@ static bool list_one(void *context, const declaration *row) {
   const list_call *c = context;
   entry_view view;
   registry_lookup(c->scheduler->registry, &row->key, &view);
+  const entry_partitioning *by = &view.output.partitioning;
   hold_row out = {.session = row->session,
                   .name = row->name,
                   .declared_us = row->declared_us,
                   .last_read_us = view.last_read_us,
                   .cost_us = view.output.cost_us,
                   .saved_us = view.hits * view.output.cost_us,
-                  .partitions = view.output.n_locations,
+                  .partitions = by->n_columns > 0 ? by->n : view.output.n_locations,
                   .last_drop = view.last_drop};
   fill_storage(row, &view, &out.storage);
   c->each(c->context, &out);

@@ -54,7 +54,7 @@ static hf_status check(session *s, relation *r, hf_error *error) {
   return relation_is_checked(r) ? HF_OK : describe(s, r, relation_settle, error);
 }
 
-static hf_status build_entered(session *s, const build_step *step, relation **out, hf_error *error) {
+hf_status build_step_over(session *s, const build_step *step, relation **out, hf_error *error) {
   build_call call = {.step = step};
   HF_TRY(columns_of(s, step->input, &call.columns, error));
   HF_TRY(step->other == NULL ? HF_OK : columns_of(s, step->other, &call.other_columns, error));
@@ -77,5 +77,5 @@ hf_status session_build(session *s, const build_step *step, relation **out, hf_e
     return error_set(error, HF_E_INVALID_ARGUMENT, "a step needs an input");
   }
   HF_TRY(session_enter(s, error));
-  return session_leave(s, build_entered(s, step, out, error));
+  return session_leave(s, build_step_over(s, step, out, error));
 }

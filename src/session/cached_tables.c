@@ -13,6 +13,61 @@
 
 /* -------------------------------------------------------------- CACHE TABLE */
 
+enum { DEFAULT_PARTITIONS = 16 };
+
+/* Takes the next name of a list with commas between; "odd, name" has quotes. */
+static char *next_name(const char **at, arena *a) {
+  buf name = {0};
+  const char *from = *at + strspn(*at, " \t\n");
+  bool quoted = *from == '"';
+  from += quoted;
+  for (; *from != '\0' && (quoted ? *from != '"' || from[1] == '"' : *from != ','); from++) {
+    from += quoted && *from == '"';
+    buf_char(&name, *from);
+  }
+  from += quoted && *from == '"';
+  while (!quoted && name.length > 0 && strchr(" \t\n", name.data[name.length - 1]) != NULL) {
+    name.length--;
+  }
+  from += strcspn(from, ",");
+  *at = *from == ',' ? from + 1 : from;
+  char *copy = name.failed ? NULL : arena_strndup(a, name.length == 0 ? "" : name.data, name.length);
+  buf_reset(&name);
+  return copy;
+}
+
+/* A relation that is to be held dealt by the hash of columns. */
+static hf_status deal(session *s, const relation *r, const cache_table_request *request, arena *a,
+                      relation **out, hf_error *error) {
+  const char *at = request->partition_by;
+  build_expression *keys = arena_array(a, strlen(at) + 1, sizeof *keys);
+  build_step step = {.kind = BUILD_REPARTITION,
+                     .input = r,
+                     .expressions = keys,
+                     .limit = request->partitions == 0 ? DEFAULT_PARTITIONS : request->partitions};
+  bool is_complete = keys != NULL;
+  while (is_complete && (step.n_expressions == 0 || *at != '\0')) {
+    keys[step.n_expressions].text = next_name(&at, a);
+    is_complete = keys[step.n_expressions++].text != NULL;
+  }
+  return is_complete ? build_step_over(s, &step, out, error)
+                     : error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the columns to partition by");
+}
+
+/* What is to be held; to be released. */
+static hf_status deal_if_asked(session *s, const relation *r, const cache_table_request *request,
+                               relation **out, hf_error *error) {
+  if (request->partition_by == NULL) {
+    *out = relation_retain(r);
+    return HF_OK;
+  }
+  arena *a = arena_new();
+  hf_status status = a == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory to hold a result")
+                               : deal(s, r, request, a, out, error);
+  arena_free(a);
+  return status;
+}
+
 /* Makes the hold's data be there: a query over it that wants no rows still fills it. */
 static hf_status fill(session *s, const relation *node, const cache_table_request *request, hf_error *error) {
   relation *nothing = NULL;
@@ -78,9 +133,11 @@ static hf_status cache_in(session *s, const name_list *list, const cache_table_r
   }
   name_entry entry;
   HF_TRY(plan_entry(s, present, request, &entry, error));
-  relation *node = NULL;
-  HF_TRY(hold_declare(s, request->query != NULL ? request->query : entry.plain, level, entry.name, &node,
-                      error));
+  relation *node = NULL, *held = NULL;
+  HF_TRY(deal_if_asked(s, request->query != NULL ? request->query : entry.plain, request, &held, error));
+  hf_status declared = hold_declare(s, held, level, entry.name, &node, error);
+  relation_release(held);
+  HF_TRY(declared);
   entry.bound = node;
   hf_status status = bind_and_fill(s, request, present, &entry, error);
   if (status != HF_OK) {

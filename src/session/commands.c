@@ -88,6 +88,8 @@ static hf_status run_cache_table(const command *c, relation **out, hf_error *err
   }
   cache_table_request request = {.name = c->read->name,
                                  .level = c->read->level,
+                                 .partition_by = c->read->partition_by,
+                                 .partitions = c->read->partitions,
                                  .query = query,
                                  .lazy = c->read->lazy,
                                  .watch = c->watch,

@@ -124,11 +124,17 @@ void hold_note_changed(session *s, const uuid *of, const char *path, const char 
 /* Names a relation. Errors: NAME_EXISTS unless `replace`. A hold that CACHE TABLE made for the old meaning is let go. */
 hf_status view_put(session *s, const relation *r, const char *name, bool replace, hf_error *error);
 
+/* build.c: as session_build, for those who have entered the session. */
+hf_status build_step_over(session *s, const build_step *step, relation **out, hf_error *error);
+
 /* cached_tables.c: the CACHE family of commands, for those who have entered the session. */
 /* What CACHE TABLE was given; borrowed. */
 typedef struct cache_table_request {
   const char *name;
-  const char *level;     /* NULL: the default */
+  const char *level; /* NULL: the default */
+  const char
+      *partition_by;   /* columns by whose hash its rows are dealt, with commas between; NULL: they are not */
+  uint64_t partitions; /* 0: the default */
   const relation *query; /* of CACHE TABLE … AS; NULL: the view of that name */
   bool lazy;
   const job_watch *watch; /* or NULL */

@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -163,7 +164,39 @@ static hf_status read_select(statement_text *s, statement *out) {
   return read_query(s, out);
 }
 
-/* OPTIONS ('storageLevel' 'X') or ('storageLevel' = 'X') */
+static hf_status set_partitions(const statement_text *s, const char *value, statement *out) {
+  char *end = NULL;
+  out->partitions = strtoull(value, &end, 10);
+  if (*value < '0' || *value > '9' || *end != '\0' || out->partitions == 0) {
+    error_set(s->error, HF_E_INVALID_ARGUMENT, "partitions must be a number above 0: %.100s", value);
+    return HF_E_INVALID_ARGUMENT;
+  }
+  return HF_OK;
+}
+
+static hf_status set_option(const statement_text *s, const char *name, const char *value, statement *out) {
+  if (strcasecmp(name, "storageLevel") == 0) {
+    out->level = value;
+    return HF_OK;
+  }
+  if (strcasecmp(name, "partitionBy") == 0) {
+    out->partition_by = value;
+    return HF_OK;
+  }
+  return set_partitions(s, value, out);
+}
+
+static hf_status check_option(const statement_text *s, const char *name) {
+  if (strcasecmp(name, "storageLevel") != 0 && strcasecmp(name, "partitionBy") != 0 &&
+      strcasecmp(name, "partitions") != 0) {
+    error_set(s->error, HF_E_INVALID_ARGUMENT, "CACHE TABLE has no such option: %.100s", name);
+    error_hint(s->error, "its options are 'storageLevel', 'partitionBy' and 'partitions'");
+    return HF_E_INVALID_ARGUMENT;
+  }
+  return HF_OK;
+}
+
+/* ('storageLevel' 'X', 'partitionBy' 'a, b', 'partitions' '8'); each may have a = between. */
 static hf_status read_options(statement_text *s, statement *out) {
   if (!take_sign(s, '(')) {
     return expected(s, "( behind OPTIONS");
@@ -172,28 +205,31 @@ static hf_status read_options(statement_text *s, statement *out) {
     token key = peek(s);
     char *name = token_value(s->list.text, key, s->arena);
     if (key.kind != TOKEN_STRING && key.kind != TOKEN_WORD && key.kind != TOKEN_NAME) {
-      return expected(s, "'storageLevel'");
+      return expected(s, "an option such as 'storageLevel'");
     }
     if (name == NULL) {
       return out_of_memory(s);
     }
-    if (strcasecmp(name, "storageLevel") != 0) {
-      error_set(s->error, HF_E_INVALID_ARGUMENT, "CACHE TABLE has no such option: %.100s", name);
-      error_hint(s->error, "its option is 'storageLevel'");
-      return HF_E_INVALID_ARGUMENT;
-    }
+    HF_TRY(check_option(s, name));
     s->at++;
     take_sign(s, '=');
     token value = peek(s);
-    if (value.kind != TOKEN_STRING && value.kind != TOKEN_WORD) {
-      return expected(s, "a storage level such as 'MEMORY_AND_DISK'");
+    if (value.kind != TOKEN_STRING && value.kind != TOKEN_WORD && value.kind != TOKEN_NUMBER) {
+      return expected(s, strcasecmp(name, "storageLevel") == 0 ? "a storage level such as 'MEMORY_AND_DISK'"
+                                                               : "the value of the option");
     }
-    out->level = token_value(s->list.text, value, s->arena);
-    if (out->level == NULL) {
+    const char *text = token_value(s->list.text, value, s->arena);
+    if (text == NULL) {
       return out_of_memory(s);
     }
     s->at++;
+    HF_TRY(set_option(s, name, text, out));
   } while (take_sign(s, ','));
+  if (out->partitions > 0 && out->partition_by == NULL) {
+    error_set(s->error, HF_E_INVALID_ARGUMENT, "partitions without the columns to partition by");
+    error_hint(s->error, "add 'partitionBy' 'column, …' to the options");
+    return HF_E_INVALID_ARGUMENT;
+  }
   return take_sign(s, ')') ? HF_OK : expected(s, ")");
 }
 

@@ -11,7 +11,7 @@
 
 typedef enum statement_kind {
   STATEMENT_QUERY,         /* SELECT, FROM, VALUES, WITH, TABLE, DESCRIBE <query>, SUMMARIZE, PIVOT, ( … */
-  STATEMENT_CACHE_TABLE,   /* CACHE [LAZY] TABLE name [OPTIONS ('storageLevel' 'x')] [[AS] query] */
+  STATEMENT_CACHE_TABLE,   /* CACHE [LAZY] TABLE name [OPTIONS ('storageLevel' 'x', …)] [[AS] query] */
   STATEMENT_UNCACHE_TABLE, /* UNCACHE TABLE [IF EXISTS] name */
   STATEMENT_CLEAR_CACHE,
   STATEMENT_REFRESH_TABLE, /* REFRESH TABLE name */
@@ -29,11 +29,13 @@ typedef enum statement_kind {
 
 typedef struct statement {
   statement_kind kind;
-  const char *name;       /* table, view or setting; unquoted */
-  const char *value;      /* SET */
-  const char *level;      /* CACHE TABLE: storage level, or NULL */
-  const char *query;      /* text of the query inside, or NULL */
-  int64_t query_position; /* its byte offset in the statement */
+  const char *name;         /* table, view or setting; unquoted */
+  const char *value;        /* SET */
+  const char *level;        /* CACHE TABLE: storage level, or NULL */
+  const char *partition_by; /* CACHE TABLE: names of columns as they were given, or NULL */
+  uint64_t partitions;      /* of that; 0: not given */
+  const char *query;        /* text of the query inside, or NULL */
+  int64_t query_position;   /* its byte offset in the statement */
   bool lazy, if_exists, if_not_exists, or_replace;
 } statement;
 
