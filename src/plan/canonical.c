@@ -25,28 +25,27 @@ void canonical_request(const source_request *request, buf *out) {
   buf_char(out, ')');
 }
 
-/* Whether the text stands anywhere in the tree but as the name of a table. */
-static bool is_used(struct json_object *value, const char *name) {
+/* How often the text stands in the tree, but as the name of a table. */
+static size_t uses_of(struct json_object *value, const char *name) {
+  size_t count = 0;
   switch (json_object_get_type(value)) {
     case json_type_string:
       return strcasecmp(json_object_get_string(value), name) == 0;
     case json_type_array:
       for (size_t i = 0; i < json_object_array_length(value); i++) {
-        if (is_used(json_object_array_get_idx(value, i), name)) {
-          return true;
-        }
+        count += uses_of(json_object_array_get_idx(value, i), name);
       }
-      return false;
+      return count;
     case json_type_object: {
       json_object_object_foreach(value, key, member) {
-        if (strcmp(key, "table_name") != 0 && is_used(member, name)) {
-          return true;
-        }
+        bool names_table = strcmp(key, "table_name") == 0 || strcmp(key, "schema_name") == 0 ||
+                           strcmp(key, "catalog_name") == 0;
+        count += names_table ? 0 : uses_of(member, name);
       }
-      return false;
+      return count;
     }
     default:
-      return false;
+      return 0;
   }
 }
 
@@ -84,7 +83,7 @@ static bool is_left_out(const char *key, struct json_object *member) {
 static void append_spot(const canonical_form *form, struct json_object *node, const sql_spot *spot,
                         buf *out) {
   static const char *const named[] = {"type",         "query_location", "schema_name", "table_name",
-                                      "catalog_name", "function",       NULL};
+                                      "catalog_name", "function",       "alias",       NULL};
   buf_text(out, "{bound:");
   if (spot->bound != NULL) {
     char fingerprint[33];
@@ -93,9 +92,11 @@ static void append_spot(const canonical_form *form, struct json_object *node, co
   } else {
     canonical_request(spot->source, out);
   }
-  if (spot->alias != NULL && is_used(form->root, spot->alias)) {
+  const char *given = node_text(node, "alias");
+  const char *alias = *given != '\0' ? given : spot->alias;
+  if (alias != NULL && uses_of(form->root, alias) > (*given != '\0' ? 1 : 0)) {
     buf_char(out, ' ');
-    buf_sql_name(out, spot->alias);
+    buf_sql_name(out, alias);
   }
   json_object_object_foreach(node, key, member) {
     bool is_name = false;

@@ -176,7 +176,10 @@ static hf_status encode_sql(wire_packer *p, const relation *r, Spark__Connect__R
   Spark__Connect__Relation *root = NULL;
   HF_TRY(add_references(p, r->view.spots, r->view.n_spots, &list));
   HF_TRY(encode_references(p, &list, to, &root));
-  return encode_text(p, r->view.text, root);
+  char *text = NULL;
+  wire_part part = {r->view.text, 0, strlen(r->view.text), r->view.spots, r->view.n_spots};
+  HF_TRY(wire_text(p, &part, &text));
+  return encode_text(p, text, root);
 }
 
 /* ------------------------------------------------------------------- steps */

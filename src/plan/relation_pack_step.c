@@ -86,7 +86,10 @@ static hf_status encode_bare(wire_packer *p, const relation_step *step, const st
   if (from->text == NULL) {
     return encode_column(p, &step->in, from->refs[0].column, out);
   }
-  return encode_text(p, arena_strndup(p->arena, from->text + from->begin, from->end - from->begin), out);
+  char *text = NULL;
+  wire_part part = {from->text, from->begin, from->end, from->spots, from->n_spots};
+  HF_TRY(wire_text(p, &part, &text));
+  return encode_text(p, text, out);
 }
 
 static hf_status encode_alias(wire_packer *p, const relation_step *step, const step_expression *from,
@@ -174,9 +177,16 @@ static hf_status encode_filter(const step_message *m) {
   MAKE(m, Filter, filter, FILTER, filter);
   for (size_t i = 0; i < m->step->n_expressions; i++) {
     const step_expression *e = &m->step->expressions[i];
+    wire_part given = {e->text, e->begin, e->end, e->spots, e->n_spots};
+    char *part = NULL;
+    hf_status status = wire_text(m->p, &given, &part);
+    if (status != HF_OK) {
+      buf_reset(&text);
+      return status;
+    }
     buf_text(&text, i == 0 ? "" : " AND ");
     buf_text(&text, m->step->n_expressions > 1 ? "(" : "");
-    buf_append(&text, e->text + e->begin, e->end - e->begin);
+    buf_text(&text, part);
     buf_text(&text, m->step->n_expressions > 1 ? ")" : "");
   }
   filter->input = m->input;

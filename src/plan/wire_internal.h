@@ -35,6 +35,16 @@ typedef struct wire_packer {
 } wire_packer;
 
 hf_status wire_pack_no_memory(const wire_packer *p);
+/* Text with its spots, from `begin` to `end`. */
+typedef struct wire_part {
+  const char *text;
+  size_t begin, end;
+  const sql_spot *spots;
+  size_t n_spots;
+} wire_part;
+/* The text as it is sent: names of files do not depend on the working directory. */
+hf_status wire_text(wire_packer *p, const wire_part *part, char **out);
+
 /* Encodes what a step stands on, with its columns unless it knows them by itself. */
 hf_status wire_encode_below(wire_packer *p, const relation *r, const step_side *side,
                             Spark__Connect__Relation **out);

@@ -58,6 +58,9 @@ static void sql_is_one_plan_by_its_tree(void **state) {
       {"SELECT v.k FROM v", "SELECT same_as_v.k FROM same_as_v",
        false}, /* not seen as one, which is only a miss */
       {"SELECT k FROM v", "SELECT k FROM main.v", true},
+      {"SELECT k FROM v", "SELECT k FROM v AS w", true},
+      {"SELECT w.k FROM v w, other", "SELECT w.k FROM v, other w", false},
+      {"SELECT w.k FROM v w, other x", "SELECT w.k FROM v x, other w", false},
       {"SELECT k FROM v", "SELECT k FROM other", false},
       {"SELECT k FROM v", "SELECT k AS j FROM v", false},
       {"SELECT k, name FROM v", "SELECT name, k FROM v", false},

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -94,6 +95,50 @@ static void chain_as_long_as_may_be_is_packed(void **state) {
   relation_release(back);
 }
 
+static void file_named_from_a_directory_is_the_same_elsewhere(void **state) {
+  static const char *const queries[] = {
+      "FROM p.parquet",
+      "SELECT p.k FROM 'p.parquet' WHERE p.k > 1",
+      "SELECT k FROM \"./p.parquet\" q JOIN 'p.parquet' USING (k)",
+      "FROM '*.parquet'",
+      "SELECT \"*.parquet\".k FROM '*.parquet'",
+      "SELECT count(*) FROM read_parquet('p.parquet', union_by_name = true)",
+      "SELECT read_parquet.k FROM read_parquet(['p.parquet', 'p.parquet'])",
+      "TABLE 'p.parquet'",
+      "DESCRIBE 'p.parquet'",
+      "WITH a AS (FROM 'p.parquet') SELECT * FROM a WHERE k IN (SELECT k FROM 'p.parquet')",
+  };
+  plan_case *c = *state;
+  char before[4096];
+  assert_non_null(getcwd(before, sizeof before));
+  for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+    relation *r = NULL;
+    relation_names names = plan_names(c);
+    assert_int_equal(chdir(c->dir), 0);
+    hf_status status = relation_from_sql(c->planner, queries[i], &names, &r, &c->error);
+    assert_int_equal(chdir(before), 0);
+    if (status != HF_OK) {
+      print_message("%s: %s\n", queries[i], c->error.message);
+      continue;
+    }
+    relation *back = through_the_wire(c, r);
+    if (back == NULL || !relation_equal(r, back)) {
+      fail_msg("%s", queries[i]);
+    }
+    const char *wanted = steps_rows(c, r);
+    assert_string_equal(steps_rows(c, back), wanted);
+    relation_release(back);
+    relation_release(r);
+  }
+  assert_int_equal(chdir(c->dir), 0);
+  relation *r = steps_build(c, "v >> filter: k IN (SELECT p.k FROM 'p.parquet')");
+  assert_int_equal(chdir(before), 0);
+  relation *back = through_the_wire(c, r);
+  assert_true(back != NULL && relation_equal(r, back));
+  relation_release(back);
+  relation_release(r);
+}
+
 /* Packs what a peer says, and gives it to us. */
 static hf_status unpack(plan_case *c, const Spark__Connect__Relation *message) {
   uint8_t bytes[1024];
@@ -135,6 +180,7 @@ static void *on_large_stack(void *context) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_packed_come_back_the_same),
       cmocka_unit_test(chain_as_long_as_may_be_is_packed),
+      cmocka_unit_test(file_named_from_a_directory_is_the_same_elsewhere),
       cmocka_unit_test(message_of_a_peer_is_checked_as_a_users_text_is),
   };
   *(int *)context = cmocka_run_group_tests(tests, open_case, plan_case_close);
