@@ -98,3 +98,26 @@ unsigned each_file(const char *dir, const char *name, void (*each)(const char *p
 unsigned attempts_below(const char *dir) {
   return each_file(dir, "index", NULL);
 }
+
+/* ------------------------------------------------------------------- a hold */
+
+void state_hold_totals(api_case *c) {
+  char sql[300];
+  const char *path = api_file(c, "in.csv", "k,n\n0,1\n1,2\n2,3\n0,8\n1,10\n2,12\n");
+  snprintf(sql, sizeof sql, "CREATE OR REPLACE VIEW input AS SELECT * FROM '%s'", path);
+  api_run(c, sql);
+  api_run(c, "CACHE TABLE totals AS SELECT k, sum(n)::BIGINT AS n FROM input GROUP BY k");
+  api_expect(c, STATE_TOTALS, STATE_TOTALS_ROWS);
+}
+
+void state_again(api_case *c) {
+  state_end(c);
+  state_begin(c);
+}
+
+void state_has_blocks(api_case *c, unsigned n_attempts) {
+  char work[128];
+  state_end(c);
+  snprintf(work, sizeof work, "%s/work", c->work_dir);
+  assert_int_equal(attempts_below(work), n_attempts);
+}

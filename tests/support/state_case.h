@@ -25,6 +25,16 @@ char *state_holds(api_case *c);
 /* Expects the answer of SHOW CACHE to hold the text. */
 void state_holds_say(api_case *c, const char *text);
 
+/* Closes and opens it again. */
+void state_again(api_case *c);
+/* Ends the session if it is open, for files of answers go only a moment after them; then so many attempts are there. */
+void state_has_blocks(api_case *c, unsigned n_attempts);
+
+/* CACHE TABLE totals over a view over in.csv in c->dir, and what it answers. */
+#define STATE_TOTALS "SELECT k, sum(n)::BIGINT AS s FROM totals GROUP BY k ORDER BY k"
+#define STATE_TOTALS_ROWS "0|9\n1|12\n2|15\n"
+void state_hold_totals(api_case *c);
+
 /* Calls `each` for every file of that name below the directory (NULL: every file), but what lies in a trash; returns how
  * many there were. */
 unsigned each_file(const char *dir, const char *name, void (*each)(const char *path));
