@@ -25,7 +25,11 @@ void canonical_request(const source_request *request, buf *out) {
   buf_char(out, ')');
 }
 
-/* How often the text stands in the tree, but as the name of a table. */
+static bool is_table(struct json_object *node) {
+  return node_is(node, "type", "BASE_TABLE") || node_is(node, "type", "TABLE_FUNCTION");
+}
+
+/* How often the text stands in the tree, but as the name or alias of a table. */
 static size_t uses_of(struct json_object *value, const char *name) {
   size_t count = 0;
   switch (json_object_get_type(value)) {
@@ -39,7 +43,7 @@ static size_t uses_of(struct json_object *value, const char *name) {
     case json_type_object: {
       json_object_object_foreach(value, key, member) {
         bool names_table = strcmp(key, "table_name") == 0 || strcmp(key, "schema_name") == 0 ||
-                           strcmp(key, "catalog_name") == 0;
+                           strcmp(key, "catalog_name") == 0 || (is_table(value) && strcmp(key, "alias") == 0);
         count += names_table ? 0 : uses_of(member, name);
       }
       return count;
@@ -94,7 +98,7 @@ static void append_spot(const canonical_form *form, struct json_object *node, co
   }
   const char *given = node_text(node, "alias");
   const char *alias = *given != '\0' ? given : spot->alias;
-  if (alias != NULL && uses_of(form->root, alias) > (*given != '\0' ? 1 : 0)) {
+  if (alias != NULL && uses_of(form->root, alias) > 0) {
     buf_char(out, ' ');
     buf_sql_name(out, alias);
   }
@@ -130,8 +134,7 @@ static bool append_column(const canonical_form *form, struct json_object *node, 
 }
 
 static void append_object(const canonical_form *form, struct json_object *node, buf *out) {
-  bool is_table = node_is(node, "type", "BASE_TABLE") || node_is(node, "type", "TABLE_FUNCTION");
-  const sql_spot *spot = is_table ? spot_of(form, node) : NULL;
+  const sql_spot *spot = is_table(node) ? spot_of(form, node) : NULL;
   if (spot != NULL) {
     append_spot(form, node, spot, out);
     return;
