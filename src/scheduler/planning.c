@@ -191,13 +191,26 @@ uint64_t planning_input_bytes(const planning *p) {
 
 /* -------------------------------------------------------------------- steps */
 
+/* Of lists that are written out, or that come of splitting texts that are. */
+static bool unnests_texts(const tree_node *node) {
+  bool result = true;
+  for (size_t i = 0; result && i < node->n_expressions; i++) {
+    const tree_expression *unnest = node->expressions[i];
+    const tree_expression *list = unnest->n_children == 1 ? unnest->children[0] : unnest;
+    bool is_split = list->kind == EXPRESSION_FUNCTION && strcmp(list->call->name, "string_split") == 0 &&
+                    list->children[0]->kind == EXPRESSION_CONSTANT;
+    result = is_split || list->kind == EXPRESSION_CONSTANT;
+  }
+  return result;
+}
+
 /* Operators that give no more rows than the text of the query holds. */
 static bool is_light(const tree_node *node) {
   static const bool kinds[TREE_KIND_COUNT] = {
       [TREE_VALUES] = true, [TREE_DUMMY] = true,     [TREE_EMPTY] = true, [TREE_FILTER] = true,
       [TREE_ORDER] = true,  [TREE_AGGREGATE] = true, [TREE_TOP_N] = true, [TREE_PROJECTION] = true,
       [TREE_LIMIT] = true,  [TREE_DISTINCT] = true,  [TREE_UNION] = true};
-  bool result = kinds[node->kind];
+  bool result = kinds[node->kind] || (node->kind == TREE_UNNEST && unnests_texts(node));
   for (size_t i = 0; result && i < node->n_children; i++) {
     result = is_light(node->children[i]);
   }

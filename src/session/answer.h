@@ -17,8 +17,10 @@ typedef struct answer_column {
 typedef struct answer {
   const answer_column *columns; /* borrowed */
   size_t n_columns;
-  size_t n_cells; /* so far */
-  buf rows;       /* the VALUES list */
+  size_t n_cells;      /* so far */
+  buf rows;            /* the VALUES list */
+  buf packed;          /* the same, cells behind each other with separators */
+  bool has_separators; /* in cells: `packed` cannot be used */
 } answer;
 
 /* Starts one; release with answer_reset. */
