@@ -220,7 +220,14 @@ hf_status pruning_try(engine *planner_engine, planning *p, hf_error *error) {
   engine_set_scans(planner_engine, scans, p->query.n_inputs);
   hf_status status = engine_plan_json(planner_engine, sql, p->memory, &json, &why, error);
   engine_set_scans(planner_engine, NULL, 0);
-  HF_TRY(status);
+  if (status == HF_E_CANCELLED || status == HF_E_OUT_OF_MEMORY || status == HF_E_INTERNAL) {
+    return status;
+  }
+  if (status !=
+      HF_OK) { /* without a plan all blocks are read; what is wrong with the query, it says itself */
+    hf_error_reset(error);
+    return HF_OK;
+  }
   if (json != NULL) {
     HF_TRY(plan_tree_read(json, strlen(json), p->memory, &root, &refusal, error));
   }
