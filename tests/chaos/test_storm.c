@@ -378,6 +378,23 @@ static void drop_kept(sailor *s) {
   }
 }
 
+/* Limits by which held results leave, and how many tasks a query is cut into. */
+static void change_setting(sailor *s) {
+  static const char *const settings[][2] = {{"hold.ttl", "1"},
+                                            {"hold.ttl", "0"},
+                                            {"hold.session_max_bytes", "5000"},
+                                            {"hold.session_max_bytes", "0"},
+                                            {"tasks", "3"},
+                                            {"tasks", "auto"}};
+  unsigned at = draw(s, sizeof settings / sizeof settings[0]);
+  hf_error error = {0};
+  hf_status status = hf_session_set(s->at->session, settings[at][0], settings[at][1], &error);
+  if (status != HF_OK) {
+    say_wrong(s, settings[at][0], status, &error);
+    hf_error_reset(&error);
+  }
+}
+
 /* Another session in the place of one's own; of a shared one: its handles go, or it lets everything go. */
 static void change_session(sailor *s) {
   if (s->owns_session) {
@@ -401,6 +418,8 @@ static void *sail(void *context) {
   for (unsigned long i = 0; i < s->actions; i++) {
     if (draw(s, 64) == 0) {
       change_session(s);
+    } else if (draw(s, 32) == 0) {
+      change_setting(s);
     } else {
       actions[draw(s, N)](s);
     }
