@@ -101,11 +101,11 @@ static hf_status run_sql(task *t) {
 
 static hf_status run_steps(task *t) {
   HF_TRY(decode(t));
+  fault_point("executor.before_run");
   HF_TRY(slot_instance(t->slot, &t->plan, &t->instance, &t->error));
   HF_TRY(task_inputs_open(&t->inputs, t->x, &t->plan, t->at, t->memory, &t->error));
   HF_TRY(task_sql_build(&t->plan, &t->at->spec, &t->sql, &t->error));
   HF_TRY(output_open(t));
-  fault_point("executor.before_run");
   HF_TRY(advance(t, ATTEMPT_ON_RUN));
   HF_TRY(run_sql(t));
   HF_TRY(advance(t, ATTEMPT_ON_COMMIT));

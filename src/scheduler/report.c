@@ -146,12 +146,13 @@ static void on_finished(scheduler *s, const reported *at, const task_report *rep
   }
 }
 
-/* Drops the entry that this job read, unless another generation has taken its place. */
+/* Drops the entry that this job read, unless it has gone already: another generation, or its claim, is left alone. */
 static void drop_lost(scheduler *s, job *j, const task_report *report) {
   const held_need *need = planning_need(&j->plan, &report->lost_held_key);
   entry_view view;
-  registry_lookup(s->registry, &report->lost_held_key, &view);
-  if (need != NULL && view.generation == need->info.generation) {
+  entry_state state = registry_lookup(s->registry, &report->lost_held_key, &view);
+  bool is_there = state == ENTRY_MATERIALISED || state == ENTRY_UNAVAILABLE;
+  if (need != NULL && is_there && view.generation == need->info.generation) {
     const char *why = report->error.code == HF_E_BLOCK_MISSING ? "block missing" : "block altered";
     held_drop(s, &report->lost_held_key, why);
   }

@@ -7,12 +7,15 @@
 
 #include "support/api_case.h"
 
+#include <errno.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 void action_say_status(hf_status status, hf_error *error, char *out, size_t bytes) {
   snprintf(out, bytes, "%s", status == HF_OK ? "ok" : hf_status_name(status));
@@ -249,6 +252,20 @@ static void do_gate(actor *a, char *out, size_t bytes) {
   snprintf(out, bytes, "%s", is_known ? "ok" : "nobody parks");
 }
 
+static int remove_blocks(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+  (void)info;
+  (void)walk;
+  size_t n = strlen(path);
+  return kind == FTW_F && n > 6 && strcmp(path + n - 6, ".arrow") == 0 && unlink(path) != 0 &&
+         errno != ENOENT;
+}
+
+/* Deletes the blocks of all results behind Holdfast's back. */
+static void do_damage(actor *a, char *out, size_t bytes) {
+  snprintf(out, bytes, "%s",
+           nftw(a->stage->work_dir, remove_blocks, 16, FTW_PHYS) == 0 ? "ok" : "not deleted");
+}
+
 /* Whether result files are there, but for those of open streams. */
 static void do_files(actor *a, char *out, size_t bytes) {
   char path[128];
@@ -264,7 +281,7 @@ void action_run(actor *a, char *out, size_t bytes) {
                  {"hold", do_hold},       {"cancel", do_cancel}, {"unpersist", do_unpersist},
                  {"storage", do_storage}, {"list", do_list},     {"close", do_close},
                  {"write", do_write},     {"disk", do_disk},     {"gate", do_gate},
-                 {"files", do_files}};
+                 {"files", do_files},     {"damage", do_damage}};
   for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
     if (strcmp(actions[i].name, a->step->action) == 0) {
       actions[i].run(a, out, bytes);
