@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,60 @@ static void order_and_repeated_texts_go_on(void **state) {
              "name 0|16667\nname 1|16667\nname 2|16666\n");
   state_holds_say(c, "|materialised|");
   state_holds_say(c, "|1|2|"); /* generation, hits */
+}
+
+enum { THREADS = 6, ROUNDS = 12 };
+
+typedef struct worker {
+  api_case *of;
+  int number;
+} worker;
+
+static void run_plain(hf_session *session, const char *format, int a, int b) {
+  char sql[200];
+  hf_df *df = NULL;
+  snprintf(sql, sizeof sql, format, a, b);
+  if (hf_session_sql(session, sql, &df, NULL) != HF_OK) {
+    abort();
+  }
+  hf_df_free(df);
+}
+
+/* Each has a table of its own, of which the last version stays, and all replace one view. */
+static void *worker_run(void *context) {
+  const worker *w = context;
+  for (int round = 0; round < ROUNDS; round++) {
+    run_plain(w->of->session, "UNCACHE TABLE IF EXISTS own%d", w->number, 0);
+    run_plain(w->of->session, "CACHE TABLE own%d AS SELECT %d AS v", w->number, round);
+    run_plain(w->of->session, "CREATE OR REPLACE VIEW shared AS SELECT %d AS v", w->number * ROUNDS + round,
+              0);
+  }
+  return NULL;
+}
+
+static void threads_at_once_leave_what_the_last_one_said(void **state) {
+  api_case *c = *state;
+  pthread_t threads[THREADS];
+  worker workers[THREADS];
+  for (int i = 0; i < THREADS; i++) {
+    workers[i] = (worker){c, i};
+    assert_int_equal(pthread_create(&threads[i], NULL, worker_run, &workers[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  hf_df *df = api_sql(c, "SELECT v FROM shared");
+  char *shared = api_rows(c, df, NULL);
+  hf_df_free(df);
+  state_has_blocks(c, THREADS);
+  state_begin(c);
+  api_expect(c, "SELECT v FROM shared", shared);
+  free(shared);
+  for (int i = 0; i < THREADS; i++) {
+    char sql[60];
+    snprintf(sql, sizeof sql, "SELECT v FROM own%d", i);
+    api_expect(c, sql, "11\n");
+  }
 }
 
 static void cached_view_is_itself_again_after_uncache(void **state) {
@@ -269,6 +324,7 @@ int main(void) {
       CASE(hold_after_a_clean_exit_is_a_hit_without_its_source),
       CASE(names_and_settings_go_on),
       CASE(order_and_repeated_texts_go_on),
+      CASE(threads_at_once_leave_what_the_last_one_said),
       CASE(cached_view_is_itself_again_after_uncache),
       CASE(lazy_hold_is_filled_after_the_restart),
       CASE(nested_holds_survive_with_the_inner_one_let_go),
