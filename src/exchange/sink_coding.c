@@ -30,13 +30,18 @@ typedef struct coded_column {
 struct sink_coding {
   size_t n_columns;
   size_t most_bytes; /* of all dictionaries */
+  unsigned n_ended;  /* files that a full dictionary ended */
   coded_column *columns;
   uint8_t *code_bytes;
   ipc_codes *codes;
   block_range *ranges;
 };
 
-enum { MEMORY_SHARE = 16, LEAST_MEMORY = 128 << 10 };
+enum {
+  MEMORY_SHARE = 16,
+  LEAST_MEMORY = 128 << 10,
+  FILES_AT_MOST = 16 /* that dictionaries may end: of a wide table each of many columns might end some */
+};
 
 static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the dictionaries of blocks");
@@ -138,18 +143,27 @@ const uint8_t *sink_coding_code_bytes(const sink_coding *c) {
   return c->code_bytes;
 }
 
-/* A column whose dictionary is full gets wider codes when it is one of bytes, else none. */
-static hf_status give_up(sink_coding *c, size_t number, const batch_builder *b, hf_error *error) {
+static void drop_codes(sink_coding *c, size_t number) {
   coded_column *of = &c->columns[number];
-  bool is_wide = c->code_bytes[number] == 2 || !batch_builder_column(b, number).is_bytes ||
-                 dictionary_entries(of->dictionary) < DICTIONARY_MOST_NARROW;
   dictionary_free(of->dictionary);
   of->dictionary = NULL;
   mem_free(of->codes);
   of->codes = NULL;
   of->codes_capacity = 0;
-  c->code_bytes[number] = is_wide ? 0 : 2;
-  return is_wide ? HF_OK : dictionary_new(b, number, 2, &of->dictionary, error);
+  c->code_bytes[number] = 0;
+}
+
+/* A column whose dictionary is full gets wider codes when it is one of bytes, else none. */
+static hf_status give_up(sink_coding *c, size_t number, const batch_builder *b, hf_error *error) {
+  coded_column *of = &c->columns[number];
+  bool gets_wide = c->code_bytes[number] == 1 && batch_builder_column(b, number).is_bytes &&
+                   dictionary_entries(of->dictionary) == DICTIONARY_MOST_NARROW;
+  drop_codes(c, number);
+  if (!gets_wide) {
+    return HF_OK;
+  }
+  c->code_bytes[number] = 2;
+  return dictionary_new(b, number, 2, &of->dictionary, error);
 }
 
 static hf_status encode_column(sink_coding *c, size_t number, const batch_builder *b, bool *is_full,
@@ -186,6 +200,10 @@ hf_status sink_coding_encode(sink_coding *c, const batch_builder *b, bool *is_fu
       continue;
     }
     c->codes[i] = (ipc_codes){.codes = c->columns[i].codes, .code_bytes = c->code_bytes[i]};
+  }
+  c->n_ended += *is_full;
+  for (size_t i = 0; *is_full && c->n_ended >= FILES_AT_MOST && i < c->n_columns; i++) {
+    drop_codes(c, i);
   }
   return HF_OK;
 }

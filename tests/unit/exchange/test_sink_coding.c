@@ -14,6 +14,7 @@ typedef struct held_sink {
 
 static void held_open(rig *r, held_sink *h, const char *layout_text) {
   rig_open(r, layout_text);
+  r->options.batch_bytes = r->schema.n_children > 20 ? 256 << 10 : r->options.batch_bytes;
   r->options.held = true;
   r->options.budget_bytes = 16 << 20;
   memset(h, 0, sizeof *h);
@@ -138,6 +139,43 @@ static void held_dictionary_outgrown_ends_the_file(void **state) {
   held_close(&r, &h);
 }
 
+/* Each of many columns gets too many values at another time: the files are bounded, not one a column. */
+static void held_dictionaries_outgrown_one_by_one_end_few_files(void **state) {
+  (void)state;
+  enum { COLUMNS = 40, ROWS = 2000 };
+  rig r;
+  held_sink h;
+  block_index index;
+  struct ArrowArray array;
+  buf layout_text = {0};
+  for (int i = 0; i < COLUMNS; i++) {
+    buf_text(&layout_text, i == 0 ? "+s(l" : ";l");
+  }
+  buf_text(&layout_text, ")");
+  held_open(&r, &h, buf_cstr(&layout_text));
+  made_array(&r.schema, &(made_options){.seed = 1, .rows = ROWS}, &array);
+  for (int step = -1; step < COLUMNS; step++) {
+    for (int i = 0; i < COLUMNS; i++) {
+      int64_t *values = (int64_t *)(uintptr_t)array.children[i]->buffers[1];
+      for (int64_t row = 0; row < ROWS; row++) {
+        values[row] = i <= step ? row : row % 5;
+      }
+    }
+    made_rows_text(&r.schema, &array, &h.text);
+    assert_int_equal(block_sink_ops()->append(h.state, &array, NULL, NULL), HF_OK);
+  }
+  held_commit(&r, &h, &index);
+  assert_true(index.n_files > 2);
+  assert_true(index.n_files <= 20);
+  buf back = {0};
+  rig_read_all(&r, true, &back);
+  rig_expect_text(&h.text, &back);
+  buf_reset(&back);
+  array.release(&array);
+  buf_reset(&layout_text);
+  held_close(&r, &h);
+}
+
 static void held_rows_that_do_not_repeat_have_no_codes(void **state) {
   (void)state;
   rig r;
@@ -222,7 +260,6 @@ static void held_blocks_that_cannot_match_are_left_out(void **state) {
   block_index index;
   struct ArrowArray array;
   held_open(&r, &h, "+s(l;i)");
-  r.options.batch_bytes = 16 << 10;
   made_array(&r.schema, &(made_options){.seed = 4, .rows = ROWS}, &array);
   int64_t *values = (int64_t *)(uintptr_t)array.children[0]->buffers[1];
   for (int64_t i = 0; i < ROWS; i++) {
@@ -369,6 +406,7 @@ int main(void) {
       cmocka_unit_test(held_rows_that_repeat_come_back),
       cmocka_unit_test(held_rows_of_a_stream_are_values),
       cmocka_unit_test(held_dictionary_outgrown_ends_the_file),
+      cmocka_unit_test(held_dictionaries_outgrown_one_by_one_end_few_files),
       cmocka_unit_test(held_rows_that_do_not_repeat_have_no_codes),
       cmocka_unit_test(held_sink_without_rows_commits),
       cmocka_unit_test(held_blocks_know_their_ranges),
