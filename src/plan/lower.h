@@ -7,7 +7,8 @@
 #ifndef HF_PLAN_LOWER_H
 #define HF_PLAN_LOWER_H
 
-#include "plan/relation.h"
+#include "relation/build.h"
+#include "relation/relation.h"
 
 /* What the caller knows of a cache node. */
 typedef enum held_answer {
@@ -90,6 +91,13 @@ typedef struct lowered {
  * Errors: LIMIT (too many or too long: the hint says to cache an intermediate result).
  */
 hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena *a, lowered *out,
+                     hf_error *error);
+
+/*
+ * As relation_build, and refuses a step that could not be lowered when it runs. Errors: those; LIMIT (too many queries:
+ * the hint says to cache or checkpoint).
+ */
+hf_status plan_build(engine *planner, const build_step *step, const relation_names *names, relation **out,
                      hf_error *error);
 
 /*

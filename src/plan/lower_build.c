@@ -343,3 +343,20 @@ hf_status lower_built(lowering *l, piece_list *out, const relation *r) {
   HF_TRY(lower_put(l, out, "SELECT * FROM ")); /* no step that is a query */
   return block_put_item(l, out, &w.item, &r->view.step->in, NULL);
 }
+
+/* Counting is done when the bound says so, not at each step. */
+hf_status plan_build(engine *planner, const build_step *step, const relation_names *names, relation **out,
+                     hf_error *error) {
+  relation *built = NULL;
+  HF_TRY(relation_build(planner, step, names, &built, error));
+  if (built->queries > RELATION_MOST_QUERIES) {
+    hf_status status = lower_count(built, &built->queries, error);
+    if (status != HF_OK) {
+      relation_release(built);
+      return status;
+    }
+    built->queries++;
+  }
+  *out = built;
+  return HF_OK;
+}

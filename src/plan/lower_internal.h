@@ -3,9 +3,9 @@
 #ifndef HF_PLAN_LOWER_INTERNAL_H
 #define HF_PLAN_LOWER_INTERNAL_H
 
-#include "plan/build_internal.h"
 #include "plan/lower.h"
-#include "plan/relation_internal.h"
+#include "relation/relation_parts.h"
+#include "relation/step.h"
 
 /* Pieces that grow. Text collects in `run` until an input or text of another origin follows. */
 typedef struct piece_list {

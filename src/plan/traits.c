@@ -6,7 +6,7 @@
  */
 #include "plan/lower_internal.h"
 
-#include "plan/node.h"
+#include "relation/node.h"
 
 #include <string.h>
 #include <strings.h>

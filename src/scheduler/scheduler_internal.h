@@ -7,7 +7,7 @@
 #define HF_SCHEDULER_SCHEDULER_INTERNAL_H
 
 #include "job/machine.h"
-#include "plan/build.h"
+#include "relation/build.h"
 #include "scheduler/scheduler.h"
 
 #include "base/mem.h"

@@ -37,16 +37,14 @@ static hf_status columns_of(session *s, const relation *r, const schema **out, h
 }
 
 typedef struct build_call {
-  const build_step *step;
-  const schema *columns, *other_columns;
+  build_step step;
   relation_names names;
   relation *built;
 } build_call;
 
 static hf_status build(void *context, engine *planner, hf_error *error) {
   build_call *call = context;
-  return relation_build(planner, call->step, call->columns, call->other_columns, &call->names, &call->built,
-                        error);
+  return plan_build(planner, &call->step, &call->names, &call->built, error);
 }
 
 /* A step whose text names relations is checked with them, here. */
@@ -55,9 +53,9 @@ static hf_status check(session *s, relation *r, hf_error *error) {
 }
 
 hf_status build_step_over(session *s, const build_step *step, relation **out, hf_error *error) {
-  build_call call = {.step = step};
-  HF_TRY(columns_of(s, step->input, &call.columns, error));
-  HF_TRY(step->other == NULL ? HF_OK : columns_of(s, step->other, &call.other_columns, error));
+  build_call call = {.step = *step};
+  HF_TRY(columns_of(s, step->input, &call.step.columns, error));
+  HF_TRY(step->other == NULL ? HF_OK : columns_of(s, step->other, &call.step.other_columns, error));
   name_list *list = names_snapshot(&s->names);
   call.names = name_list_for_sql(list);
   hf_status status = session_with_planner(s, build, &call, error);

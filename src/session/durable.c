@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #define HF_SESSION_SESSION_H
 
 #include "base/config.h"
-#include "plan/build.h"
-#include "plan/relation.h"
+#include "relation/build.h"
+#include "relation/relation.h"
 #include "sql/statement.h"
 #include "scheduler/scheduler.h"
 

@@ -4,9 +4,10 @@
  * with the same fingerprint. SQL text in it is parsed by the engine.
  */
 #include "fuzz/fuzz.h"
+#include "wire/wire.h"
 
 #include "base/buf.h"
-#include "plan/relation.h"
+#include "relation/relation.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,7 @@
  * Thread: the wrapped functions run on any; `lock` guards the counts.
  */
 #include "holdfast/holdfast.h"
+#include "wire/wire.h"
 
 #include "arrow/ipc.h"
 #include "base/file.h"

@@ -189,9 +189,9 @@ relation *step_add(plan_case *c, relation *input, const char *text) {
   fill(c, &t, &step, &other);
   relation_names names = plan_names(c);
   hf_error_reset(&c->error);
-  const schema *columns = steps_columns(c, input);
-  const schema *other_columns = other == NULL ? NULL : steps_columns(c, other);
-  hf_status status = relation_build(c->planner, &step, columns, other_columns, &names, &out, &c->error);
+  step.columns = steps_columns(c, input);
+  step.other_columns = other == NULL ? NULL : steps_columns(c, other);
+  hf_status status = plan_build(c->planner, &step, &names, &out, &c->error);
   relation_release(input);
   relation_release(other);
   if (status != HF_OK) {

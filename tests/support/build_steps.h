@@ -9,7 +9,7 @@
 #ifndef HF_TESTS_BUILD_STEPS_H
 #define HF_TESTS_BUILD_STEPS_H
 
-#include "plan/build.h"
+#include "relation/build.h"
 #include "support/plan_case.h"
 
 /* Builds one step over `input`, which it releases; c->error tells of a failure. NULL: it failed. */

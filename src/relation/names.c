@@ -8,11 +8,11 @@
  * session, then it may be a file. A common table expression sees the ones before
  * it; itself only in the recursive part.
  */
-#include "plan/names_internal.h"
+#include "relation/names_internal.h"
 
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "plan/canonical.h"
+#include "relation/canonical.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * written stand in it completed, so that they mean the same to whoever parses it.
  * Thread: any.
  */
-#include "plan/wire_internal.h"
+#include "wire/wire_internal.h"
 
 #include <string.h>
 

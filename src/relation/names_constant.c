@@ -3,7 +3,7 @@
  * Constants of a parsed tree, spelled as SQL again: what a reader's call may hold
  * as path or option. Anything that would have to be computed is none.
  */
-#include "plan/names_internal.h"
+#include "relation/names_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

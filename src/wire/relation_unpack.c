@@ -5,7 +5,7 @@
  * with it, then to the session's. Nothing of a peer is taken as a path or id
  * without the checks that a user's own text gets.
  */
-#include "plan/wire_internal.h"
+#include "wire/wire_internal.h"
 
 #include <string.h>
 #include <strings.h>
@@ -196,16 +196,9 @@ static hf_status decode_cache_bytes(wire_unpacker *u, const ProtobufCBinaryData 
 
 /* A type of a peer is text that is parsed alone, as a part of one expression. */
 static hf_status check_type(const wire_unpacker *u, const char *type) {
-  relation_step nothing = {.kind = BUILD_PROJECT};
-  step_maker m = {.planner = u->planner,
-                  .names = u->names,
-                  .step = &nothing,
-                  .arena = u->arena,
-                  .scratch = u->arena,
-                  .error = u->error};
-  step_expression cast;
-  build_expression given = {.text = arena_printf(u->arena, "CAST(NULL AS %s)", type)};
-  return given.text == NULL ? wire_unpack_no_memory(u) : build_expression_read(&m, &given, false, &cast);
+  const char *cast = arena_printf(u->arena, "CAST(NULL AS %s)", type);
+  return cast == NULL ? wire_unpack_no_memory(u)
+                      : relation_check_expression(u->planner, cast, u->names, u->error);
 }
 
 /* SELECT CAST(NULL AS <type>) AS <name> …: DuckDB reads the types; nothing is computed. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What encoding and decoding relations share. Thread: any. */
-#ifndef HF_PLAN_WIRE_INTERNAL_H
-#define HF_PLAN_WIRE_INTERNAL_H
+#ifndef HF_WIRE_INTERNAL_H
+#define HF_WIRE_INTERNAL_H
 
-#include "plan/build_internal.h"
-#include "plan/relation_internal.h"
+#include "relation/relation_parts.h"
+#include "relation/step.h"
+#include "wire/wire.h"
 
 #include "holdfast/v1/relation.pb-c.h"
 #include "spark/connect/relations.pb-c.h"

@@ -5,10 +5,9 @@
  * of steps costs what its expressions cost. Names and types come from DuckDB.
  * Thread: one with a planning stack.
  */
-#include "plan/build_internal.h"
+#include "relation/build_internal.h"
 
 #include "base/nearest.h"
-#include "plan/lower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,8 +181,15 @@ static void put_witness(binding *b) {
   buf_sql_name(&b->sql, b->shown[0].columns[0].name);
 }
 
+/* (SELECT c0 AS "name", … FROM hf_scan('0')) */
 static void put_stand_in(binding *b, size_t side) {
-  lower_scan_sql(&b->shown[side], side == 0 ? "hf_scan('0')" : "hf_scan('1')", false, &b->sql);
+  const schema *shown = &b->shown[side];
+  buf_text(&b->sql, shown->n_columns == 0 ? "(SELECT *" : "(SELECT ");
+  for (size_t i = 0; i < shown->n_columns; i++) {
+    buf_printf(&b->sql, "%sc%zu AS ", i == 0 ? "" : ", ", i);
+    buf_sql_name(&b->sql, shown->columns[i].name);
+  }
+  buf_printf(&b->sql, " FROM hf_scan('%zu'))", side);
   if (b->sides[side] != NULL) {
     buf_text(&b->sql, " AS ");
     buf_sql_name(&b->sql, b->sides[side]);

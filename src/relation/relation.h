@@ -4,8 +4,8 @@
  * counted; names in SQL text are bound to relations when the text is parsed.
  * Thread: any (counts are atomic).
  */
-#ifndef HF_PLAN_RELATION_H
-#define HF_PLAN_RELATION_H
+#ifndef HF_RELATION_RELATION_H
+#define HF_RELATION_RELATION_H
 
 #include "base/id.h"
 #include "engine/engine.h"
@@ -102,11 +102,5 @@ bool relation_equal(const relation *a, const relation *b);
 void relation_canonical(const relation *r, buf *out);
 /* Tells whether it is DESCRIBE of a query: its answer is the columns of that query, which needs no rows. */
 bool relation_only_describes(const relation *r);
-
-/* Encodes as a Spark Connect Relation (proto/spark/connect/relations.proto); a cache node as Relation.extension. */
-hf_status relation_pack(const relation *r, buf *out, hf_error *error);
-/* Decodes; SQL text is parsed again on the planner. Errors: PROTOCOL, LIMIT (size, depth) and those of relation_from_sql. */
-hf_status relation_unpack(const void *bytes, size_t length, engine *planner, const relation_names *names,
-                          relation **out, hf_error *error);
 
 #endif

@@ -3,11 +3,11 @@
  * Relations as values: making, counting, comparing by fingerprint. How SQL text
  * becomes one is in names.c; how one crosses a wire, in relation_wire.c.
  */
-#include "plan/relation_internal.h"
+#include "relation/relation_parts.h"
 
 #include "base/mem.h"
-#include "plan/build_internal.h"
-#include "plan/canonical.h"
+#include "relation/build_internal.h"
+#include "relation/canonical.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What finding the names of a query shares: the walk over its tree. Thread: one at a time. */
-#ifndef HF_PLAN_NAMES_INTERNAL_H
-#define HF_PLAN_NAMES_INTERNAL_H
+#ifndef HF_RELATION_NAMES_INTERNAL_H
+#define HF_RELATION_NAMES_INTERNAL_H
 
-#include "plan/relation_internal.h"
-#include "plan/node.h"
+#include "relation/relation_parts.h"
+#include "relation/node.h"
 
 typedef struct names_walk {
   const token_list *tokens;

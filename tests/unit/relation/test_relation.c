@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relations as values: fingerprints, how deep they nest, who owns whom; and what crosses a wire. */
 #include "support/plan_case.h"
+#include "wire/wire.h"
 
 #include "base/mem.h"
 

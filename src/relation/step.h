@@ -4,12 +4,11 @@
  * compare it. All of it lies in the relation's arena and never changes.
  * Thread: any; making belongs to one.
  */
-#ifndef HF_PLAN_BUILD_INTERNAL_H
-#define HF_PLAN_BUILD_INTERNAL_H
+#ifndef HF_RELATION_STEP_H
+#define HF_RELATION_STEP_H
 
-#include "plan/build.h"
-#include "plan/names_internal.h"
-#include "plan/relation_internal.h"
+#include "relation/build.h"
+#include "relation/relation.h"
 
 /* Length of "SELECT ", with which the text of an expression begins. */
 enum { STEP_TEXT_HEAD = 7 };
@@ -89,35 +88,10 @@ struct relation_step {
 };
 typedef struct relation_step relation_step;
 
-/* A step that is being made. */
-typedef struct step_maker {
-  engine *planner;
-  const relation_names *names;
-  relation *made;
-  relation_step *step;
-  arena *arena;   /* of the relation */
-  arena *scratch; /* until it is made */
-  hf_error *error;
-} step_maker;
-
-hf_status build_out_of_memory(const step_maker *m);
-/* Sets INVALID_ARGUMENT. */
-hf_status build_invalid(const step_maker *m, const char *what, const char *value);
-/* The columns of a relation as expressions see them. */
-hf_status build_side(const step_maker *m, const relation *r, const schema *columns, step_side *out);
-/* Gives columns whose names are empty or not the only ones names that fit into text. */
-hf_status build_inside_names(const step_maker *m, step_side *side);
 const char *step_inside_name(const step_side *side, size_t number);
 const char *step_label(const step_side *side, size_t number);
 /* Index of the column of this name, by letter case set aside; SIZE_MAX: none; *several: not the only one. */
 size_t step_find_column(const schema *columns, const char *name, bool *several);
-
-/* Sets COLUMN_NOT_FOUND with the nearest name. */
-hf_status build_column_missing(const step_maker *m, const step_side *side, const char *name);
-
-/* Parses an expression alone and finds what it is. `is_key`: a sort key. Errors: SYNTAX, COLUMN_NOT_FOUND … */
-hf_status build_expression_read(const step_maker *m, const build_expression *given, bool is_key,
-                                step_expression *out);
 
 /* What the inputs are called in lowered text: NULL where they need no name. Set for both inputs or, of one, [0]. */
 void step_side_names(const relation_step *step, const char *out[2]);
@@ -130,11 +104,5 @@ void step_put_using_condition(const relation_step *step, const char *const sides
 /* " LEFT JOIN ", " UNION ALL ": with blanks around. */
 const char *step_join_word(join_type join);
 const char *step_set_words(const relation_step *step);
-
-/* Binds the expressions of a step: fills names and types. Errors: those of binding, in the words of the expression. */
-hf_status build_bind(const step_maker *m, step_expression *expressions, step_expression *groups);
-/* Describes `head <input> between <other> tail` over all columns of both; the result lies in the scratch. */
-hf_status build_describe_pair(const step_maker *m, const char *head, const char *between, const char *tail,
-                              schema *out);
 
 #endif

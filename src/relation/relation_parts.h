@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The relation struct, for those who make relations. Thread: immutable once made; the count is atomic. */
-#ifndef HF_PLAN_RELATION_INTERNAL_H
-#define HF_PLAN_RELATION_INTERNAL_H
+/* The relation struct, for those who make, lower, encode and compare relations. Thread: immutable once made; the count is atomic. */
+#ifndef HF_RELATION_PARTS_H
+#define HF_RELATION_PARTS_H
 
-#include "plan/relation.h"
+#include "relation/relation.h"
 #include "sql/token.h"
 
 #include <stdatomic.h>

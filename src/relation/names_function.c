@@ -4,7 +4,7 @@
  * readers that become sources, and which scalar functions are refused. A table
  * function without a row is refused.
  */
-#include "plan/names_internal.h"
+#include "relation/names_internal.h"
 
 #include "base/nearest.h"
 

@@ -4,6 +4,7 @@
  * peer made up.
  */
 #include "support/build_steps.h"
+#include "wire/wire.h"
 
 #include "base/thread.h"
 #include "spark/connect/relations.pb-c.h"

@@ -4,7 +4,7 @@
  * each name as SubqueryAlias of its relation. Files in the text stay text: the
  * reader finds them again. Decoding is in relation_unpack.c.
  */
-#include "plan/wire_internal.h"
+#include "wire/wire_internal.h"
 
 #include <string.h>
 #include <strings.h>

@@ -3,7 +3,8 @@
  * Bytes → steps: the messages of Spark Connect that are steps, built anew with all
  * the checks of a user's own. See relation_pack_step.c.
  */
-#include "plan/wire_internal.h"
+#include "plan/lower.h"
+#include "wire/wire_internal.h"
 
 #include <string.h>
 
@@ -396,8 +397,9 @@ hf_status wire_decode_step(wire_unpacker *u, const CONNECT(Relation) * from, rel
   r.step.input = input;
   r.step.other = other;
   if (status == HF_OK) {
-    status = relation_build(u->planner, &r.step, relation_columns(input),
-                            other == NULL ? NULL : relation_columns(other), u->names, out, u->error);
+    r.step.columns = relation_columns(input);
+    r.step.other_columns = other == NULL ? NULL : relation_columns(other);
+    status = plan_build(u->planner, &r.step, u->names, out, u->error);
   }
   relation_release(input);
   relation_release(other);

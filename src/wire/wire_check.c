@@ -4,7 +4,7 @@
  * recurses without a limit. A field that our subset lacks is refused by number:
  * passing it over would change what the relation means.
  */
-#include "plan/wire_internal.h"
+#include "wire/wire_internal.h"
 
 #include <string.h>
 

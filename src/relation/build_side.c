@@ -5,7 +5,7 @@
  * only lowered text shows.
  * Thread: any; making belongs to one.
  */
-#include "plan/build_internal.h"
+#include "relation/build_internal.h"
 
 #include "base/nearest.h"
 

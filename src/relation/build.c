@@ -5,7 +5,7 @@
  * columns of what is below are given, so that nothing below is looked at.
  * Thread: one with a planning stack.
  */
-#include "plan/lower_internal.h"
+#include "relation/build_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -651,8 +651,7 @@ static const char *first_clock(const step_expression *list, size_t n) {
   return NULL;
 }
 
-static hf_status make_relation(step_maker *m, const build_step *given, const schema *columns,
-                               const schema *other_columns) {
+static hf_status make_relation(step_maker *m, const build_step *given) {
   relation_step *step = arena_alloc(m->arena, sizeof *step);
   bool is_pair = given->kind == BUILD_JOIN || given->kind == BUILD_SET;
   if (step == NULL) {
@@ -665,8 +664,8 @@ static hf_status make_relation(step_maker *m, const build_step *given, const sch
         m, is_pair ? "a join or set operation needs another relation" : "this step has one input",
         is_pair ? "NULL" : "other");
   }
-  HF_TRY(build_side(m, given->input, columns, &step->in));
-  HF_TRY(is_pair ? build_side(m, given->other, other_columns, &step->other) : HF_OK);
+  HF_TRY(build_side(m, given->input, given->columns, &step->in));
+  HF_TRY(is_pair ? build_side(m, given->other, given->other_columns, &step->other) : HF_OK);
   HF_TRY(make(m, given));
   relation *r = m->made;
   const char *clock = first_clock(step->expressions, step->n_expressions);
@@ -678,36 +677,19 @@ static hf_status make_relation(step_maker *m, const build_step *given, const sch
   return HF_OK;
 }
 
-/* What cannot be planned is refused now, not when it runs. Counting is done when the bound says so, not at each step. */
-static hf_status check_queries(relation *r, hf_error *error) {
-  if (r->queries <= RELATION_MOST_QUERIES) {
-    return HF_OK;
-  }
-  HF_TRY(lower_count(r, &r->queries, error));
-  r->queries++;
-  return HF_OK;
-}
-
-hf_status relation_build(engine *planner, const build_step *given, const schema *columns,
-                         const schema *other_columns, const relation_names *names, relation **out,
-                         hf_error *error) {
+hf_status relation_build(engine *planner, const build_step *given, const relation_names *names,
+                         relation **out, hf_error *error) {
   step_maker m = {.planner = planner, .names = names, .error = error};
   HF_TRY(relation_new(RELATION_BUILT, &m.made, error));
   m.arena = m.made->arena;
   m.scratch = arena_new();
-  hf_status status =
-      m.scratch == NULL ? build_out_of_memory(&m) : make_relation(&m, given, columns, other_columns);
+  hf_status status = m.scratch == NULL ? build_out_of_memory(&m) : make_relation(&m, given);
   arena_free(m.scratch);
   if (status == HF_OK) {
     status = relation_finish(m.made, error);
   }
   if (status != HF_OK) {
     relation_drop(m.made);
-    return status;
-  }
-  status = check_queries(m.made, error);
-  if (status != HF_OK) {
-    relation_release(m.made);
     return status;
   }
   *out = m.made;

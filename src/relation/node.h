@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DuckDB's trees as JSON: parsing, and looking for members. Thread: one at a time per tree. */
-#ifndef HF_PLAN_NODE_H
-#define HF_PLAN_NODE_H
+#ifndef HF_RELATION_NODE_H
+#define HF_RELATION_NODE_H
 
 #include "base/error.h"
 

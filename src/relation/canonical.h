@@ -5,10 +5,12 @@
  * typed; a name is what it is bound to.
  * Thread: any.
  */
-#ifndef HF_PLAN_CANONICAL_H
-#define HF_PLAN_CANONICAL_H
+#ifndef HF_RELATION_CANONICAL_H
+#define HF_RELATION_CANONICAL_H
 
-#include "plan/build_internal.h"
+#include "relation/node.h"
+#include "relation/relation_parts.h"
+#include "relation/step.h"
 
 /* What names of the tree stand for. */
 typedef struct canonical_form {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json-c takes what the trees hold: 64-bit unsigned numbers, NaN and Infinity, and deep nesting when told so. */
-#include "plan/node.h"
+#include "relation/node.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * WithRelations; what a step is built on carries its columns (Described), so
  * that whoever decodes need not look for them. Decoding: relation_unpack_step.c.
  */
-#include "plan/wire_internal.h"
+#include "wire/wire_internal.h"
 
 #include <string.h>
 #include <strings.h>

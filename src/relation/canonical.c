@@ -5,7 +5,7 @@
  * give equal answers; the other way round it is not promised.
  * Thread: any.
  */
-#include "plan/canonical.h"
+#include "relation/canonical.h"
 
 #include <string.h>
 #include <strings.h>

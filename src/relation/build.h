@@ -6,10 +6,10 @@
  * Adjacent projections and filters are merged when a relation is lowered.
  * Thread: the planner's.
  */
-#ifndef HF_PLAN_BUILD_H
-#define HF_PLAN_BUILD_H
+#ifndef HF_RELATION_BUILD_H
+#define HF_RELATION_BUILD_H
 
-#include "plan/relation.h"
+#include "relation/relation.h"
 
 typedef enum build_kind {
   BUILD_PROJECT, /* expressions: what is selected; may hold * and aggregate-free windows */
@@ -51,6 +51,7 @@ typedef struct build_expression {
 typedef struct build_step {
   build_kind kind;
   const relation *input, *other;
+  const schema *columns, *other_columns; /* of both, as they are bound; a session finds them by itself */
   const build_expression *expressions;
   size_t n_expressions;
   const build_expression *groups;
@@ -66,15 +67,16 @@ typedef struct build_step {
 } build_step;
 
 /*
- * Builds a step over relations. `columns` are those of input and of other (which may be NULL), as they are bound.
- * Text is parsed alone, so that it cannot leave its place, and bound against those columns.
+ * Builds a step over relations whose columns are known: built ones know them by themselves. Text is parsed alone, so that it cannot leave its place, and bound against those columns.
  * Errors: INVALID_ARGUMENT (a parameter that the kind needs or forbids, by name), SYNTAX, COLUMN_NOT_FOUND (with the
  * nearest name), BIND, FUNCTION_REFUSED …, each naming the expression and the position in it; LIMIT (too many steps:
  * the hint says to cache or checkpoint).
  */
-hf_status relation_build(engine *planner, const build_step *step, const schema *columns,
-                         const schema *other_columns, const relation_names *names, relation **out,
+hf_status relation_build(engine *planner, const build_step *step, const relation_names *names, relation **out,
                          hf_error *error);
+/* Checks that text, of a peer, is one expression, which may call what a user's may. Errors: those of relation_build. */
+hf_status relation_check_expression(engine *planner, const char *text, const relation_names *names,
+                                    hf_error *error);
 
 /*
  * The columns of a relation, borrowed: of a built one those that it was checked with, of another those that

@@ -5,10 +5,10 @@
  * where, and what merging must know of it. Binding is in build_bind.c.
  * Thread: one with a planning stack.
  */
-#include "plan/build_internal.h"
+#include "relation/build_internal.h"
 
 #include "base/mem.h"
-#include "plan/canonical.h"
+#include "relation/canonical.h"
 
 #include <string.h>
 #include <strings.h>
@@ -485,5 +485,19 @@ hf_status build_expression_read(const step_maker *m, const build_expression *giv
     out->name = arena_strdup(m->arena, given->name);
     status = out->name == NULL ? build_out_of_memory(m) : HF_OK;
   }
+  return status;
+}
+
+hf_status relation_check_expression(engine *planner, const char *text, const relation_names *names,
+                                    hf_error *error) {
+  relation_step nothing = {.kind = BUILD_PROJECT};
+  step_maker m = {
+      .planner = planner, .names = names, .step = &nothing, .scratch = arena_new(), .error = error};
+  step_expression read;
+  build_expression given = {.text = text};
+  m.arena = m.scratch;
+  hf_status status =
+      m.scratch == NULL ? build_out_of_memory(&m) : build_expression_read(&m, &given, false, &read);
+  arena_free(m.scratch);
   return status;
 }
