@@ -16,8 +16,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +29,14 @@
 
 extern char **environ;
 
-enum { TABLES = 4, KILLS = 24, ACTIONS_A_KILL = 10, LONGEST_MS = 350, LINE_BYTES = 16 };
+enum { TABLES = 6, THREADS_MOST = 3, KILLS = 24, ACTIONS_A_KILL = 10, LONGEST_MS = 350, LINE_BYTES = 16 };
 
 /* ----------------------------------------------------------- the process killed */
 
-static int hits_left;
+static atomic_int hits_left;
 
 static void hit(void) {
-  if (--hits_left == 0) {
+  if (atomic_fetch_sub(&hits_left, 1) == 1) {
     kill(getpid(), SIGKILL);
   }
 }
@@ -115,32 +117,73 @@ static hf_session *child_open(const char *dir) {
   return session;
 }
 
-static void work(const char *dir, unsigned seed, int version) {
-  hf_session *session = child_open(dir);
-  for (;; version++) {
-    if (rand_r(&seed) % 20 == 0) { /* so that closing and opening are killed too */
-      step again = {'X', 0, version};
-      tell('?', &again);
-      hf_session_close(session);
-      session = child_open(dir);
-      tell('!', &again);
-      continue;
-    }
-    step s = {"UCCVRq"[rand_r(&seed) % 6], (int)(rand_r(&seed) % TABLES), version};
+/* One thread's part: tables of its own, so that what it tells of them is in order. */
+typedef struct part {
+  hf_session *session;
+  unsigned seed;
+  int number, of, version;
+} part;
+
+static void *part_run(void *context) {
+  part *p = context;
+  for (;; p->version++) {
+    int table = rand_r(&p->seed) % (TABLES / p->of) * p->of + p->number;
+    char kind = "UCCVRq"[rand_r(&p->seed) % 6];
+    step s = {.kind = kind, .table = table, .version = p->version};
     if (s.kind == 'C') {
-      take(session, &(step){'U', s.table, version});
+      take(p->session, &(step){'U', s.table, s.version});
     }
-    take(session, &s);
+    take(p->session, &s);
+    if (p->of == 1 && rand_r(&p->seed) % 20 == 0) {
+      return NULL;
+    }
   }
 }
 
-/* Arguments: state directory, seed, first version, fault point or "-", its hit. */
+static void work_in_threads(const char *dir, part *parts, int n) {
+  pthread_t threads[THREADS_MOST];
+  hf_session *session = child_open(dir);
+  for (int i = 0; i < n; i++) {
+    parts[i].session = session;
+    if (pthread_create(&threads[i], NULL, part_run, &parts[i]) != 0) {
+      _exit(5);
+    }
+  }
+  pthread_join(threads[0], NULL);
+}
+
+/* One thread: closing and opening are killed too. */
+static void work_alone(const char *dir, part *p) {
+  for (;;) {
+    step again = {'X', 0, p->version};
+    tell('?', &again);
+    p->session = child_open(dir);
+    tell('!', &again);
+    part_run(p);
+    tell('?', &again);
+    hf_session_close(p->session);
+    tell('!', &again);
+  }
+}
+
+/* Arguments: state directory, seed, first version, fault point or "-", its hit, threads. */
 static int child_main(char **arguments) {
   if (strcmp(arguments[3], "-") != 0) {
     hits_left = (int)strtol(arguments[4], NULL, 10);
     fault_set(arguments[3], hit);
   }
-  work(arguments[0], (unsigned)strtoul(arguments[1], NULL, 10), (int)strtol(arguments[2], NULL, 10));
+  part parts[THREADS_MOST];
+  int n = (int)strtol(arguments[5], NULL, 10);
+  for (int i = 0; i < n; i++) {
+    parts[i] = (part){.seed = (unsigned)strtoul(arguments[1], NULL, 10) + (unsigned)i,
+                      .number = i,
+                      .of = n,
+                      .version = (int)strtol(arguments[2], NULL, 10)};
+  }
+  if (n == 1) {
+    work_alone(arguments[0], &parts[0]);
+  }
+  work_in_threads(arguments[0], parts, n);
   return 0;
 }
 
@@ -150,7 +193,7 @@ static int child_main(char **arguments) {
 typedef struct known {
   int tables[TABLES], views[TABLES];
   bool is_filled[TABLES]; /* its blocks are there */
-  step begun;             /* not done yet, unless its kind is 0 */
+  step begun[TABLES];     /* not done yet, unless its kind is 0 */
   int version;            /* the last that was heard of */
   int n_steps;
 } known;
@@ -158,15 +201,15 @@ typedef struct known {
 static void learn(known *k, const char *line) {
   step s = {0};
   assert_int_equal(sscanf(line + 1, "%c %d %d", &s.kind, &s.table, &s.version), 3);
-  k->version = s.version;
-  k->begun = line[0] == '?' ? s : (step){0};
+  k->version = s.version > k->version ? s.version : k->version;
+  if (s.kind == 'X') {
+    return;
+  }
+  k->begun[s.table] = line[0] == '?' ? s : (step){0};
   if (line[0] == '?') {
     return;
   }
   k->n_steps++;
-  if (s.kind == 'X') {
-    return;
-  }
   if (s.kind == 'V') {
     k->views[s.table] = s.version;
   } else if (s.kind == 'C' || s.kind == 'U') {
@@ -183,15 +226,23 @@ typedef struct child {
   int out;
 } child;
 
-static child child_start(api_case *c, unsigned seed, int version, const char *fault, int nth) {
-  char self[256], seed_text[16], version_text[16], nth_text[16];
+typedef struct child_options {
+  unsigned seed;
+  const char *fault; /* NULL: none */
+  int nth, threads;
+} child_options;
+
+static child child_start(api_case *c, const known *k, const child_options *o) {
+  char self[256], seed_text[16], version_text[16], nth_text[16], threads_text[16];
   ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   assert_true(length > 0);
   self[length] = '\0';
-  snprintf(seed_text, sizeof seed_text, "%u", seed);
-  snprintf(version_text, sizeof version_text, "%d", version);
-  snprintf(nth_text, sizeof nth_text, "%d", nth);
-  char *arguments[] = {self, c->work_dir, seed_text, version_text, (char *)fault, nth_text, NULL};
+  snprintf(seed_text, sizeof seed_text, "%u", o->seed);
+  snprintf(version_text, sizeof version_text, "%d", k->version + 10);
+  snprintf(nth_text, sizeof nth_text, "%d", o->nth);
+  snprintf(threads_text, sizeof threads_text, "%d", o->threads);
+  char *fault = (char *)(o->fault == NULL ? "-" : o->fault);
+  char *arguments[] = {self, c->work_dir, seed_text, version_text, fault, nth_text, threads_text, NULL};
   int ends[2];
   assert_int_equal(pipe(ends), 0);
   posix_spawn_file_actions_t actions;
@@ -268,7 +319,7 @@ static int version_of(api_case *c, const known *k, int table) {
   long sum = 0, count = 0;
   assert_int_equal(sscanf(rows, "%ld|%ld|%d|%d", &sum, &count, &least, &most), 4);
   free(rows);
-  if (k->is_filled[table] && (k->begun.kind == 0 || k->begun.kind == 'X' || k->begun.table != table)) {
+  if (k->is_filled[table] && k->begun[table].kind == 0) {
     assert_int_equal(profile.held_hits, 1);
     assert_int_equal(profile.held_fills, 0);
   }
@@ -281,10 +332,10 @@ static int version_of(api_case *c, const known *k, int table) {
 
 /* What was told is there; of the step that was under way, the state before or after it. */
 static void judge_one(const known *k, const char *what, char kind, int table, int *told, int found) {
-  const step *s = &k->begun;
+  const step *s = &k->begun[table];
   bool is_under_way = s->kind == kind || (s->kind == 'U' && kind == 'C');
   int after = s->kind == 'U' ? 0 : s->version;
-  if (found != *told && !(is_under_way && s->table == table && found == after)) {
+  if (found != *told && !(is_under_way && found == after)) {
     fail_msg("%s%d: told %d, found %d; under way was %c %d %d", what, table, *told, found,
              s->kind == 0 ? '-' : s->kind, s->table, s->version);
   }
@@ -308,7 +359,7 @@ static void judge(api_case *c, known *k) {
     k->is_filled[table] = k->tables[table] != 0;
     n_held += k->is_filled[table];
   }
-  k->begun = (step){0};
+  memset(k->begun, 0, sizeof k->begun);
   state_end(c);
   snprintf(work_dir, sizeof work_dir, "%s/work", c->work_dir);
   assert_int_equal(attempts_below(work_dir), n_held);
@@ -325,7 +376,8 @@ static void kill_at_any_moment_loses_nothing_that_was_told(void **state) {
   print_message("seed %u (HF_CHAOS_SEED)\n", seed);
   state_end(c);
   for (int i = 0; i < n_kills; i++) {
-    child of = child_start(c, (unsigned)rand_r(&seed), k.version + 10, "-", 0);
+    child of =
+        child_start(c, &k, &(child_options){.seed = (unsigned)rand_r(&seed), .threads = i % 2 == 0 ? 1 : 3});
     child_read(&of, &k, now_ms() + 20000); /* until it works: what comes before is short */
     child_end(&of, &k, now_ms() + (long)(rand_r(&seed) % LONGEST_MS));
     judge(c, &k);
@@ -340,7 +392,7 @@ static void kill_at_the_start_loses_nothing(void **state) {
   unsigned seed = 1;
   state_end(c);
   for (int i = 0; i < 6; i++) {
-    child of = child_start(c, (unsigned)rand_r(&seed), k.version + 10, "-", 0);
+    child of = child_start(c, &k, &(child_options){.seed = (unsigned)rand_r(&seed), .threads = 1});
     child_end(&of, &k, now_ms() + 15L * i);
     judge(c, &k);
   }
@@ -352,7 +404,7 @@ static void kill_at_point(api_case *c, const char *point) {
   known k = {0};
   state_end(c);
   for (int nth = 1; nth <= 4; nth += 3) {
-    child of = child_start(c, (unsigned)nth * 17u, k.version + 10, point, nth);
+    child of = child_start(c, &k, &(child_options){(unsigned)nth * 17u, point, nth, nth == 1 ? 1 : 3});
     child_end(&of, &k, now_ms() + 30000);
     judge(c, &k);
   }
@@ -384,7 +436,7 @@ static void kill_between_journal_and_deletion(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 6) {
+  if (argc == 7) {
     return child_main(argv + 1);
   }
 #define CASE(name) cmocka_unit_test_setup_teardown(name, state_case_open, state_case_close)
