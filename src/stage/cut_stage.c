@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* A side below this part of what may be broadcast is read from its source by each task. */
+static const double SMALL_OF_BROADCAST = 64;
+
 /* ------------------------------------------------------------ what it says */
 
 static uint32_t modulus_of(const cutter *c, const cut_keys *keys) {
@@ -255,8 +258,42 @@ static bool is_constant(const tree_node *node) {
   return is_leaf && node->n_children == 0;
 }
 
+static bool is_stable(const tree_node *node) {
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    if (cut_is_volatile(node->expressions[i])) {
+      return false;
+    }
+  }
+  for (size_t i = 0; node->kind == TREE_GET && i < node->scan->n_filters; i++) {
+    if (cut_is_volatile(node->scan->filters[i].expression)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* What one task reads of a source in less time than a stage takes; NULL: the part is more than that. */
+static const tree_node *small_leaf(const cutter *c, const cut_part *part) {
+  const tree_node *node = part->node;
+  while ((node->kind == TREE_FILTER || node->kind == TREE_PROJECTION) && is_stable(node)) {
+    node = node->children[0];
+  }
+  bool is_small = !part->is_one && part->bytes * SMALL_OF_BROADCAST < (double)c->options->broadcast_bytes;
+  const cut_source *source = is_small ? cut_source_of(c, node) : NULL;
+  bool is_leaf = source != NULL && is_stable(node) &&
+                 (double)source->bytes * SMALL_OF_BROADCAST < (double)c->options->broadcast_bytes;
+  return is_leaf ? node : NULL;
+}
+
 hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered) {
+  const tree_node *leaf = ordered ? NULL : small_leaf(c, part);
   if (is_constant(part->node)) { /* every task makes them itself */
+    return HF_OK;
+  }
+  if (leaf != NULL) { /* every task reads it itself */
+    c->readings[leaf->number].share = CUT_ALL;
+    part->n_deals = 0;
+    part->what = "";
     return HF_OK;
   }
   return read_all(c, part, ordered);

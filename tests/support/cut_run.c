@@ -41,7 +41,8 @@ static void write_dealt_source(const cut_run *r, const cut_source *source, uint3
   oracle_rows names;
   char text[200];
   snprintf(text, sizeof text,
-           "SELECT column_name FROM duckdb_columns() WHERE table_name = '%s' ORDER BY column_index", source->id);
+           "SELECT column_name FROM duckdb_columns() WHERE table_name = '%s' ORDER BY column_index",
+           source->id);
   query(r, text, &names);
   buf_printf(sql, "(SELECT * FROM %s WHERE hash(", source->id);
   for (size_t i = 0; i < source->n_keys; i++) {
@@ -53,7 +54,7 @@ static void write_dealt_source(const cut_run *r, const cut_source *source, uint3
 }
 
 static void write_source(const cut_run *r, const cut_input *input, uint32_t task, buf *sql) {
-  uint64_t rows = 0, n = input->share == CUT_SPLIT ? r->tasks : 1;
+  uint64_t rows = 0, n = input->share == CUT_SPLIT ? r->tasks : 1, at = n == 1 ? 0 : task;
   for (size_t i = 0; input->share == CUT_PARTITION && i < r->n_sources; i++) {
     if (strcmp(r->sources[i].id, input->source_id) == 0) {
       write_dealt_source(r, &r->sources[i], task, sql);
@@ -64,7 +65,7 @@ static void write_source(const cut_run *r, const cut_input *input, uint32_t task
     rows = strcmp(r->sources[i].id, input->source_id) == 0 ? r->sources[i].rows : rows;
   }
   buf_printf(sql, "(SELECT * FROM %s WHERE rowid >= %llu AND rowid < %llu)", input->source_id,
-             (unsigned long long)(rows * task / n), (unsigned long long)(rows * (task + 1) / n));
+             (unsigned long long)(rows * at / n), (unsigned long long)(rows * (at + 1) / n));
 }
 
 static void write_columns_of(const cut_stage *stage, buf *sql) {

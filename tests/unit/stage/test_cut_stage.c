@@ -71,7 +71,9 @@ static void stages_of_a_query_are_no_more_than_needed(void **state) {
       {"SELECT * FROM t ORDER BY id", 0, 2, 0, 1},
       {"SELECT * FROM t ORDER BY id LIMIT 3", 0, 2, 0, 1},
       {"SELECT t.id, w FROM t JOIN u USING (k)", 0, 3, 2, 0},
-      {"SELECT t.id, w FROM t JOIN u USING (k)", 1000000, 2, 0, 1},
+      {"SELECT t.id, w FROM t JOIN u USING (k)", 10000, 2, 0, 1},
+      {"SELECT t.id, w FROM t JOIN u USING (k)", 1000000, 1, 0, 0}, /* each task reads the little there is */
+      {"SELECT t.id, w FROM t JOIN (SELECT k, w + random() AS w FROM u) USING (k)", 1000000, 2, 0, 1},
       {"SELECT t.k, count(*) FROM t JOIN u USING (k) GROUP BY t.k", 0, 3, 2,
        0}, /* dealt by the key already */
       {"SELECT a.k, n, m FROM (SELECT k, count(*) n FROM t GROUP BY k) a JOIN (SELECT k, sum(w) m FROM u GROUP BY k) b "
@@ -93,6 +95,70 @@ static void stages_of_a_query_are_no_more_than_needed(void **state) {
                n_partition, n_all);
     }
   }
+}
+
+/* Sources that are dealt by k. */
+static void source_that_is_dealt_needs_no_exchange(void **state) {
+  static const size_t key_of_t[] = {1}, key_of_u[] = {0}, keys_of_t[] = {1, 2};
+  static const struct {
+    uint32_t modulus_of_t, modulus_of_u;
+    const size_t *keys_of_t;
+    size_t n_of_t, n_stages, n_partition;
+    const char *sql;
+  } cases[] = {
+      {8, 8, key_of_t, 1, 1, 0, "SELECT id, w FROM t JOIN u USING (k)"},
+      {8, 8, key_of_t, 1, 1, 0, "SELECT t.k, u.k, id, w FROM t FULL JOIN u ON t.k = u.k"},
+      {8, 8, key_of_t, 1, 1, 0, "SELECT u.k, sum(id * w) FROM t JOIN u ON t.k = u.k GROUP BY u.k"},
+      {8, 8, key_of_t, 1, 1, 0, "SELECT k, id, count(*) FROM t GROUP BY id, k"},
+      {8, 8, key_of_t, 1, 1, 0, "SELECT k, rank() OVER (PARTITION BY id, k ORDER BY v) FROM t"},
+      {8, 8, key_of_t, 1, 1, 0, "SELECT DISTINCT k, v FROM t"},
+      {8, 8, key_of_t, 1, 2, 1, "SELECT v, count(*) FROM t GROUP BY v"},
+      {8, 8, key_of_t, 1, 2, 1, "SELECT id, w FROM t FULL JOIN u ON t.id = u.k"},
+      {8, 8, key_of_t, 1, 3, 2, "SELECT id, w FROM t FULL JOIN u ON t.id = u.w"},
+      /* another number of partitions, or one side only: one exchange, which makes as many as the other has */
+      {8, 3, key_of_t, 1, 2, 1, "SELECT t.k, u.k, id, w FROM t FULL JOIN u ON t.k = u.k"},
+      {0, 5, key_of_t, 1, 2, 1, "SELECT t.k, u.k, id, w FROM t FULL JOIN u ON t.k = u.k"},
+      /* other types, more columns than the join has, too few partitions to read by */
+      {8, 8, key_of_t, 1, 3, 2, "SELECT t.k, id, w FROM t FULL JOIN u ON t.k = u.k::HUGEINT"},
+      {8, 8, keys_of_t, 2, 2, 1, "SELECT t.k, id, w FROM t FULL JOIN u ON t.k = u.k"},
+      {8, 8, keys_of_t, 2, 1, 0, "SELECT v, k, count(*) FROM t GROUP BY v, k"},
+      {8, 8, keys_of_t, 2, 2, 1, "SELECT k, count(*) FROM t GROUP BY k"},
+      {1, 1, key_of_t, 1, 3, 2, "SELECT t.k, id, w FROM t FULL JOIN u ON t.k = u.k"},
+  };
+  cut_case *c = *state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    c->sources[0].modulus = cases[i].modulus_of_t;
+    c->sources[0].n_keys = cases[i].modulus_of_t == 0 ? 0 : cases[i].n_of_t;
+    c->sources[0].keys = cases[i].keys_of_t;
+    c->sources[1].modulus = cases[i].modulus_of_u;
+    c->sources[1].n_keys = 1;
+    c->sources[1].keys = key_of_u;
+    cut_graph graph = cut_query(c, cases[i].sql, 0);
+    cut_outcome out;
+    cut_case_run(c, cases[i].sql, 4, 0, &out);
+    if (graph.n_stages != cases[i].n_stages || count_inputs(&graph, CUT_PARTITION) != cases[i].n_partition ||
+        out.problem[0] != '\0') {
+      fail_msg("%zu: %s: %zu stages %s", i, cases[i].sql, graph.n_stages, out.problem);
+    }
+  }
+  c->sources[0].n_keys = c->sources[1].n_keys = 0;
+}
+
+static void result_tells_how_it_is_dealt(void **state) {
+  static const size_t second[] = {1};
+  cut_case *c = *state;
+  cut_graph graph = cut_query(c, "SELECT sum(v) AS s, k FROM t GROUP BY k", 0);
+  assert_int_equal(graph.n_keys, 1);
+  assert_int_equal(graph.keys[0], 1);
+  assert_int_equal(cut_query(c, "SELECT sum(v) AS s FROM t GROUP BY k", 0).n_keys, 0);
+  assert_int_equal(cut_query(c, "SELECT k, v FROM t", 0).n_keys, 0);
+  cut_options options = {
+      .tasks = 4, .sources = c->sources, .n_sources = c->n_tables, .modulus = 7, .n_keys = 1, .keys = second};
+  tree_refusal refusal;
+  cut_case_cut(c, "SELECT v, k FROM t", &options, c->a, &graph, &refusal);
+  assert_int_equal(graph.n_stages, 1);
+  assert_int_equal(graph.stages[0].partitions, 7);
+  assert_false(graph.stages[0].ordered);
 }
 
 /* Whatever is small: rows without a match would get out of every task. */
@@ -201,6 +267,8 @@ static void cut_under_any_failed_allocation_says_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stages_of_a_query_are_no_more_than_needed),
+      cmocka_unit_test(source_that_is_dealt_needs_no_exchange),
+      cmocka_unit_test(result_tells_how_it_is_dealt),
       cmocka_unit_test(join_side_whose_unmatched_rows_get_out_is_never_whole),
       cmocka_unit_test(stage_of_one_task_says_why),
       cmocka_unit_test(source_that_cannot_be_split_is_one_task),
