@@ -41,6 +41,13 @@ static void remove_file(const char *path) {
   assert_int_equal(unlink(path), 0);
 }
 
+/* Client data are jobs of numbers that no job has. */
+static void remove_if_of_client(const char *path) {
+  if (strstr(path, "/4611686018427387904/") != NULL) {
+    remove_file(path);
+  }
+}
+
 /* Numbers whose every byte counts, so that a flipped one is in data that is read. */
 static void hold_numbers(api_case *c) {
   api_run(c, "CACHE TABLE numbers AS SELECT range * 7919 AS n FROM range(100000)");
@@ -95,6 +102,27 @@ static void hold_that_lost_its_blocks_says_so_before_its_next_use(void **state) 
   state_holds_say(c, "|declared|");
   state_holds_say(c, "block missing");
   state_has_blocks(c, 0); /* what is left of it was swept */
+}
+
+static void client_data_without_its_blocks_is_an_error_by_name(void **state) {
+  api_case *c = *state;
+  struct ArrowArrayStream stream;
+  hf_df *df = api_sql(c, "SELECT range AS n FROM range(5)"), *given = NULL;
+  assert_int_equal(hf_df_collect(df, NULL, &stream, &c->error), HF_OK);
+  hf_df_free(df);
+  assert_int_equal(hf_session_from_stream(c->session, &stream, &given, &c->error), HF_OK);
+  assert_int_equal(hf_df_create_view(given, "given", false, &c->error), HF_OK);
+  hf_df_free(given);
+  api_run(c, "CACHE TABLE kept AS SELECT sum(n)::BIGINT AS s FROM given");
+  state_end(c);
+  char path[300];
+  snprintf(path, sizeof path, "%s/work", c->work_dir);
+  unsigned n = each_file(path, "t0.arrow", remove_if_of_client);
+  assert_int_equal(n, 2);
+  state_begin(c);
+  api_fails(c, "SELECT * FROM given", HF_E_BLOCK_MISSING);
+  api_expect(c, "SELECT s FROM kept", "10\n"); /* held apart */
+  api_run(c, "DROP VIEW given");
 }
 
 static void orphans_are_swept_and_foreign_files_stay(void **state) {
@@ -254,6 +282,7 @@ int main(void) {
       CASE(index_altered),
       CASE(index_removed),
       CASE(hold_that_lost_its_blocks_says_so_before_its_next_use),
+      CASE(client_data_without_its_blocks_is_an_error_by_name),
       CASE(orphans_are_swept_and_foreign_files_stay),
       CASE(journal_of_garbage_is_refused),
       CASE(journal_that_was_cut_or_altered_is_refused_or_right),
