@@ -41,7 +41,7 @@ static hf_status names_of(const data_type *type, arena *a, enum_names *out, hf_e
 hf_status enums_bind(engine_run *run, const data_type *const *types, hf_error *error) {
   size_t n = run->n_sink_columns;
   run->n_sink_enums = 0;
-  run->sink_enums = arena_array(run->memory, n, sizeof *run->sink_enums);
+  run->sink_enums = arena_array(run->memory, n, sizeof(enum_names *));
   if (run->sink_enums == NULL) {
     return no_memory(error);
   }
@@ -96,7 +96,7 @@ static bool is_split(const engine_run *run, size_t i) {
 
 /* A chunk for the columns that are no ENUMs. */
 static hf_status others_new(enum_splitter *s, duckdb_data_chunk chunk, hf_error *error) {
-  duckdb_logical_type *types = mem_zalloc(s->n_columns, sizeof *types);
+  duckdb_logical_type *types = mem_zalloc(s->n_columns, sizeof(duckdb_logical_type));
   size_t n = 0;
   if (types == NULL) {
     return no_memory(error);
