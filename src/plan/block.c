@@ -49,7 +49,7 @@ static void put_part(const merged *m, char next, buf *out) {
 }
 
 /* The expression with the block's columns written into it. */
-static hf_status write_merged(const block *b, const step_expression *e, merged *out) {
+static hf_status write_merged(block *b, const relation_step *step, const step_expression *e, merged *out) {
   *out = (merged){.name = e->name, .type = e->type, .weight = e->weight, .shape = e->shape};
   if (e->text == NULL) { /* a column that a star stands for */
     *out = b->columns[e->refs[0].column];
@@ -63,6 +63,8 @@ static hf_status write_merged(const block *b, const step_expression *e, merged *
   }
   if ((e->shape & STEP_OPAQUE) != 0) {
     out->raw = e;
+    out->raw_of = step;
+    b->alias = b->alias == NULL ? step->in.alias : b->alias;
     return HF_OK;
   }
   buf text = {0};
@@ -250,13 +252,6 @@ static void note_shape(block *b) {
   b->is_whole = whole;
 }
 
-static void note_raw(block *b, const relation_step *step, const merged *m) {
-  if (m->raw != NULL) {
-    b->raw_step = step;
-    b->alias = b->alias == NULL ? step->in.alias : b->alias;
-  }
-}
-
 /* What the column is called: as the next step knows it. */
 static const char *name_in(const relation_step *step, size_t number, const char *otherwise) {
   return step->out.columns == NULL ? otherwise : step_inside_name(&step->out, number);
@@ -269,8 +264,7 @@ static hf_status add_filter(block *b, const relation_step *step) {
                     sizeof *b->conditions)) {
       return lower_out_of_memory(b->l);
     }
-    HF_TRY(write_merged(b, &step->expressions[i], &m));
-    note_raw(b, step, &m);
+    HF_TRY(write_merged(b, step, &step->expressions[i], &m));
     b->conditions[b->n_conditions++] = m;
   }
   return HF_OK;
@@ -294,11 +288,10 @@ static hf_status add_project(block *b, const relation_step *step) {
   size_t number = 0;
   for (size_t i = 0; i < step->n_expressions; i++) {
     const step_expression *e = &step->expressions[i];
-    HF_TRY(write_merged(b, e, &list[i]));
+    HF_TRY(write_merged(b, step, e, &list[i]));
     bool is_star = (e->shape & STEP_STAR) != 0;
     list[i].name = is_star ? NULL : name_in(step, number, e->name);
     number += is_star && e->many != NULL ? e->many->n_columns : 1;
-    note_raw(b, step, &list[i]);
   }
   use_spare(b, step->n_expressions);
   bool needs_list = (shape_of(step) & STEP_STAR) != 0 && step->out.inside != NULL;
@@ -313,8 +306,7 @@ static hf_status add_with_columns(block *b, const relation_step *step) {
     return lower_out_of_memory(b->l);
   }
   for (size_t i = 0; i < n_new; i++) {
-    HF_TRY(write_merged(b, &step->expressions[i], &made[i]));
-    note_raw(b, step, &made[i]);
+    HF_TRY(write_merged(b, step, &step->expressions[i], &made[i]));
   }
   for (size_t i = 0; i < step->n_places; i++) {
     if (step->places[i] == SIZE_MAX) {
@@ -441,10 +433,10 @@ hf_status block_put_raw(lowering *l, piece_list *out, const relation_step *step,
 
 static hf_status put_merged(const block *b, piece_list *out, const merged *m, bool in_parentheses) {
   const char *sides[2] = {b->alias, NULL};
-  bool is_bare = !in_parentheses || (m->shape & (STEP_STAR | STEP_COLUMN)) != 0;
+  bool is_bare = !in_parentheses || (m->shape & STEP_COLUMN) != 0;
   HF_TRY(lower_put(b->l, out, is_bare ? "" : "("));
   HF_TRY(m->text != NULL ? lower_put(b->l, out, m->text)
-                         : block_put_raw(b->l, out, b->raw_step, sides, m->raw));
+                         : block_put_raw(b->l, out, m->raw_of, sides, m->raw));
   return lower_put(b->l, out, is_bare ? "" : ")");
 }
 
@@ -453,7 +445,7 @@ hf_status block_write(const block *b, piece_list *out) {
   for (size_t i = 0; !b->is_whole && i < b->n_columns; i++) {
     const merged *m = &b->columns[i];
     HF_TRY(lower_put(b->l, out, i == 0 ? "" : ", "));
-    HF_TRY(put_merged(b, out, m, true));
+    HF_TRY(put_merged(b, out, m, (m->shape & STEP_STAR) == 0));
     if (m->name != NULL) {
       HF_TRY(lower_put(b->l, out, " AS "));
       HF_TRY(put_name(b->l, out, m->name));

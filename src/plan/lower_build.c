@@ -136,6 +136,17 @@ static hf_status write_limit(const writing *w) {
   return put_limit(w);
 }
 
+/* By position: DuckDB does not find a group again that holds a sub-select of the row. */
+static hf_status put_group_by(const writing *w, size_t n) {
+  char text[40] = " GROUP BY ()";
+  HF_TRY(n == 0 ? put(w, text) : HF_OK);
+  for (size_t i = 1; i <= n; i++) {
+    snprintf(text, sizeof text, "%s%zu", i == 1 ? " GROUP BY " : ", ", i);
+    HF_TRY(put(w, text));
+  }
+  return HF_OK;
+}
+
 static hf_status write_aggregate(const writing *w) {
   const relation_step *step = w->step;
   size_t number = 0;
@@ -143,8 +154,7 @@ static hf_status write_aggregate(const writing *w) {
   HF_TRY(put_selected(w, step->groups, step->n_groups, &number));
   HF_TRY(put_selected(w, step->expressions, step->n_expressions, &number));
   HF_TRY(put_from(w));
-  HF_TRY(put(w, step->n_groups == 0 ? " GROUP BY ()" : " GROUP BY "));
-  return put_list(w, step->groups, step->n_groups, ", ");
+  return put_group_by(w, step->n_groups);
 }
 
 static hf_status write_using(const writing *w, bool is_condition, size_t key) {

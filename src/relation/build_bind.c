@@ -425,14 +425,15 @@ static hf_status bind_aggregate(const step_maker *m, step_expression *groups, st
   size_t n_groups = m->step->n_groups, n = m->step->n_expressions;
   bound_list list = {NULL, 0};
   HF_TRY(list_of(m, groups, n_groups, &list));
-  bound_list keys = list;
   HF_TRY(list_of(m, aggregates, n, &list));
   HF_TRY(begin(&b, m, &list));
   buf_text(&b.sql, "SELECT ");
   put_list(&b, &list, ", ");
   put_from(&b);
-  buf_text(&b.sql, n_groups == 0 ? " GROUP BY ()" : " GROUP BY ");
-  put_list(&b, &keys, ", ");
+  buf_text(&b.sql, n_groups == 0 ? " GROUP BY ()" : "");
+  for (size_t i = 1; i <= n_groups; i++) {
+    buf_printf(&b.sql, "%s%zu", i == 1 ? " GROUP BY " : ", ", i);
+  }
   HF_TRY(describe(&b, &bound));
   if (bound.n_columns != n_groups + n) {
     return build_invalid(m, "an aggregate step takes expressions of one column each", "*");
