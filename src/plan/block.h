@@ -21,8 +21,9 @@ typedef struct from_item {
 typedef struct merged {
   const char
       *text; /* SQL; NULL: `raw` as it is, which a block takes only while its columns are those below */
-  const step_expression *raw; /* opaque */
-  const char *name;           /* of the column; NULL: what DuckDB makes of it */
+  const step_expression *raw; /* opaque: an expression of */
+  const relation_step *raw_of;
+  const char *name; /* of the column; NULL: what DuckDB makes of it */
   const data_type *type;
   size_t number;  /* COLUMN: which of those below */
   size_t weight;  /* tokens */
@@ -33,8 +34,7 @@ typedef struct block {
   lowering *l;
   from_item item;
   const step_side *below;
-  const char *alias;             /* that opaque expressions know what is below by; NULL: none */
-  const relation_step *raw_step; /* of opaque expressions */
+  const char *alias; /* that opaque expressions know what is below by; NULL: none */
   merged *columns, *spare;
   size_t n_columns, capacity, spare_capacity;
   bool is_whole; /* the columns are those below, in their order */
