@@ -16,6 +16,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char HELD_PREFIX[] = "held:";
@@ -98,6 +99,29 @@ static size_t count_sources(const planning *p) {
   return n;
 }
 
+static int compare_sources(const void *a, const void *b) {
+  const entry_source *x = a, *y = b;
+  int order = strcmp(x->path, y->path);
+  if (order == 0) {
+    order = x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+  }
+  return order != 0 ? order : x->mtime_ns < y->mtime_ns ? -1 : x->mtime_ns > y->mtime_ns;
+}
+
+/* Of equal ones, which come by several ways, one is enough; versions that differ stay: the entry is stale already. */
+static size_t drop_equal(entry_source *sources, size_t n) {
+  size_t kept = 0;
+  if (n > 1) {
+    qsort(sources, n, sizeof *sources, compare_sources);
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (kept == 0 || compare_sources(&sources[kept - 1], &sources[i]) != 0) {
+      sources[kept++] = sources[i];
+    }
+  }
+  return kept;
+}
+
 hf_status freshness_of_fill(const job *fill, entry_output *out, hf_error *error) {
   const planning *p = &fill->plan;
   entry_source *sources = arena_array(fill->memory, count_sources(p), sizeof *sources);
@@ -122,7 +146,7 @@ hf_status freshness_of_fill(const job *fill, entry_output *out, hf_error *error)
     }
   }
   out->sources = sources;
-  out->n_sources = n;
+  out->n_sources = is_complete ? drop_equal(sources, n) : 0;
   return is_complete ? HF_OK : error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a held result");
 }
 

@@ -311,7 +311,9 @@ static void tell_waiters(scheduler *s, const job *fill) {
     /* While it plans, its needs are a planning thread's. */
     held_need *need = j->state == JOB_WAITING ? planning_need(&j->plan, &fill->key) : NULL;
     if (need != NULL && need->state == NEED_WAITING && need->fill.value == fill->id.value) {
-      add_profile(&j->profile, &fill->profile);
+      if (!j->is_fill || need->is_ours) { /* else a query that needs both would count it twice */
+        add_profile(&j->profile, &fill->profile);
+      }
       error_copy(&need->fill_error, &fill->error);
       need->fill_error.position = -1; /* in another text than the waiter's */
     }

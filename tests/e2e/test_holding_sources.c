@@ -173,6 +173,27 @@ static void followed_source_below_two_holds_refreshes_both(void **state) {
   hf_df_free(inner_query);
 }
 
+/* Each hold is made of the two before it, so the ways to the file double with each. */
+static void followed_source_by_many_ways_is_looked_at_once(void **state) {
+  enum { DEPTH = 40 };
+  api_case *c = *state;
+  follow_sources(c);
+  put_file(c, "a.csv", "n\n1\n", -9);
+  hf_df_free(sql_of(c, "CACHE TABLE h0 AS SELECT n FROM '%s'", "a.csv"));
+  hf_df_free(sql_of(c, "CACHE TABLE h1 AS SELECT n FROM '%s'", "a.csv"));
+  for (int i = 2; i < DEPTH; i++) {
+    char sql[128];
+    snprintf(sql, sizeof sql, "CACHE TABLE h%d AS SELECT max(n) AS n FROM (FROM h%d UNION ALL FROM h%d)", i,
+             i - 1, i - 2);
+    api_run(c, sql);
+  }
+  hf_df *last = api_sql(c, "SELECT n FROM h39");
+  assert_int_equal(api_expect_df(c, last, "1\n").held_hits, 1);
+  put_file(c, "a.csv", "n\n2\n", 0);
+  assert_int_equal(api_expect_df(c, last, "2\n").held_fills, DEPTH);
+  hf_df_free(last);
+}
+
 static char block_paths[16][256];
 static size_t n_block_paths;
 
@@ -302,6 +323,7 @@ int main(void) {
       CASE(followed_pattern_notices_a_new_file),
       CASE(followed_source_that_is_gone_fails),
       CASE(followed_source_below_two_holds_refreshes_both),
+      CASE(followed_source_by_many_ways_is_looked_at_once),
       CASE(followed_hold_computed_again_counts_when_indeterminate),
       CASE(refresh_table_of_a_hold_reaches_those_on_top),
       CASE(refresh_table_of_a_plain_view_reaches_holds_of_its_files),
