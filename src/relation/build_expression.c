@@ -15,6 +15,9 @@
 
 static const char HEAD[] = "SELECT ";
 
+/* How much of the columns around it a part of an expression is known to name. */
+enum { SEEN, HIDDEN /* below a lambda, a star */, BELOW_QUERY };
+
 typedef struct reading {
   const step_maker *m;
   step_expression *out;
@@ -233,11 +236,11 @@ static hf_status note_hidden(reading *r, struct json_object *names) {
   return found.column == SIZE_MAX ? HF_OK : add_ref(r, &(step_ref){SIZE_MAX, 0, found.column, 0});
 }
 
-static hf_status take_column(reading *r, struct json_object *node, bool hidden) {
+static hf_status take_column(reading *r, struct json_object *node, unsigned hidden) {
   struct json_object *names = node_get(node, "column_names");
   size_t offset = SIZE_MAX;
   bool known = node_location(node, &offset);
-  if (hidden || !known) {
+  if (hidden != 0 || !known) {
     return note_hidden(r, names);
   }
   meaning found = look_up(r, names);
@@ -260,7 +263,7 @@ static bool is_among(const char *name, const char *const *list) {
   return false;
 }
 
-static void take_function(reading *r, struct json_object *node, bool *hides) {
+static void take_function(reading *r, struct json_object *node, unsigned *hidden) {
   static const char *const volatiles[] = {"random", "uuid",    "gen_random_uuid", "uuidv4",
                                           "uuidv7", "nextval", "setseed",         NULL};
   static const char *const row_makers[] = {"unnest", "unlist", "generate_subscripts", NULL};
@@ -273,19 +276,19 @@ static void take_function(reading *r, struct json_object *node, bool *hides) {
   if (is_among(name, volatiles)) {
     r->out->shape |= STEP_VOLATILE;
   }
-  if (is_among(name, row_makers)) {
+  if (is_among(name, row_makers) && *hidden != BELOW_QUERY) {
     r->out->shape |= STEP_ROWS | STEP_FIXED;
   }
-  *hides = *hides || is_among(name, name_readers);
+  *hidden = *hidden == SEEN && is_among(name, name_readers) ? HIDDEN : *hidden;
   r->is_cheap = r->is_cheap && is_among(name, cheap);
   if (*schema_name != '\0' && strcasecmp(schema_name, "main") != 0) { /* x.upper() is parsed as a schema's */
     r->out->shape |= STEP_OPAQUE | STEP_ALL_COLUMNS;
   }
 }
 
-static hf_status walk(reading *r, struct json_object *value, bool hidden);
+static hf_status walk(reading *r, struct json_object *value, unsigned hidden);
 
-static hf_status walk_members(reading *r, struct json_object *node, bool hidden) {
+static hf_status walk_members(reading *r, struct json_object *node, unsigned hidden) {
   json_object_object_foreach(node, key, member) {
     (void)key;
     HF_TRY(walk(r, member, hidden));
@@ -298,34 +301,46 @@ static bool is_json_part(struct json_object *lambda) {
   return node_is(node_get(lambda, "expr"), "class", "CONSTANT");
 }
 
-static hf_status walk_object(reading *r, struct json_object *node, bool hidden) {
+/* What a class of expressions is to its step. Below a query of its own it is nothing. */
+static unsigned shape_of(struct json_object *node, const char *class) {
+  bool is_lambda = strcmp(class, "LAMBDA") == 0 && !is_json_part(node);
+  if (strcmp(class, "STAR") == 0) {
+    return STEP_STAR | STEP_OPAQUE | STEP_ALL_COLUMNS | STEP_FIXED;
+  }
+  if (strcmp(class, "SUBQUERY") == 0 || is_lambda || node_is(node, "type", "OPERATOR_TRY")) {
+    return STEP_OPAQUE;
+  }
+  if (strcmp(class, "WINDOW") == 0) {
+    return STEP_WINDOW | STEP_FIXED;
+  }
+  return strcmp(class, "COLLATE") == 0 ? STEP_FIXED : 0;
+}
+
+static hf_status walk_object(reading *r, struct json_object *node, unsigned hidden) {
   const char *class = node_text(node, "class");
   bool is_simple = strcmp(class, "CONSTANT") == 0 || strcmp(class, "COMPARISON") == 0 ||
                    strcmp(class, "CONJUNCTION") == 0 || strcmp(class, "CAST") == 0;
+  unsigned shape = shape_of(node, class);
   if (strcmp(class, "COLUMN_REF") == 0) {
     return take_column(r, node, hidden);
   }
   if (strcmp(class, "FUNCTION") == 0) {
     take_function(r, node, &hidden);
-  } else if (strcmp(class, "POSITIONAL_REFERENCE") == 0) {
+  } else if (strcmp(class, "POSITIONAL_REFERENCE") == 0 && hidden != BELOW_QUERY) {
     return fail_at(r, HF_E_INVALID_ARGUMENT, SIZE_MAX, "a column is called by its number, not by its name");
-  } else if (strcmp(class, "STAR") == 0) {
-    r->out->shape |= STEP_STAR | STEP_OPAQUE | STEP_ALL_COLUMNS | STEP_FIXED;
-    hidden = true;
-  } else if (strcmp(class, "SUBQUERY") == 0 || (strcmp(class, "LAMBDA") == 0 && !is_json_part(node)) ||
-             node_is(node, "type", "OPERATOR_TRY")) {
-    r->out->shape |= STEP_OPAQUE;
-    hidden = true;
-  } else if (strcmp(class, "WINDOW") == 0) {
-    r->out->shape |= STEP_WINDOW | STEP_FIXED;
-  } else if (strcmp(class, "COLLATE") == 0) {
-    r->out->shape |= STEP_FIXED;
+  }
+  r->out->shape |= hidden == BELOW_QUERY ? 0 : shape;
+  hidden = hidden == SEEN && (shape & STEP_OPAQUE) != 0 ? HIDDEN : hidden;
+  if (strcmp(class, "SUBQUERY") == 0) { /* x IN (SELECT …): x is not below the query */
+    r->is_cheap = false;
+    HF_TRY(walk(r, node_get(node, "child"), hidden));
+    return walk(r, node_get(node, "subquery"), BELOW_QUERY);
   }
   r->is_cheap = r->is_cheap && (is_simple || strcmp(class, "FUNCTION") == 0 || *class == '\0');
   return walk_members(r, node, hidden);
 }
 
-static hf_status walk(reading *r, struct json_object *value, bool hidden) {
+static hf_status walk(reading *r, struct json_object *value, unsigned hidden) {
   if (json_object_is_type(value, json_type_array)) {
     size_t n = json_object_array_length(value);
     for (size_t i = 0; i < n; i++) {
@@ -415,7 +430,7 @@ static hf_status take_tree(reading *r, struct json_object *root) {
   r->out->clock = w.clock;
   mem_free(w.spots);
   HF_TRY(status);
-  HF_TRY(walk(r, root, false));
+  HF_TRY(walk(r, root, SEEN));
   const char *alias = node_text(root, "alias");
   HF_TRY(*alias == '\0' ? HF_OK : cut_alias(r, alias));
   HF_TRY(take_refs(r));
