@@ -156,7 +156,8 @@ static char *plain_rows(oracle *o, const char *sql) {
   text[0] = '\0';
   for (size_t i = 0; i < rows.n_columns * rows.n_rows; i++) {
     const char *cell = rows.cells[i].text == NULL ? "NULL" : rows.cells[i].text;
-    at += (size_t)sprintf(text + at, "%s%c", cell, (i + 1) % rows.n_columns == 0 ? '\n' : '|');
+    at += (size_t)snprintf(text + at, length + 1 - at, "%s%c", cell,
+                           (i + 1) % rows.n_columns == 0 ? '\n' : '|');
   }
   oracle_rows_free(&rows);
   return text;

@@ -3,8 +3,8 @@
  * Relations built by a line of text, one step behind the other, in a plan_case:
  *   "v >> filter: k > 1 >> project: k + 1 AS j | name >> sort: j DESC"
  * A name of the case begins; arguments are parted by " | ". Steps: project, filter, with (name = expression), rename
- * (old = new), drop, agg (groups ; aggregates), sort, limit (n, or n,offset), distinct, alias, union, unionall, byname,
- * intersect, except (name of the case), join, left, right, full, semi, anti, cross (name ; condition, or name ; USING k).
+ * (old = new), drop, agg (groups ; aggregates), sort, limit (n, or n,offset), distinct, alias, repartition (n | columns),
+ * union, unionall, byname, intersect, except (name of the case), join, left, right, full, semi, anti, cross (name ; condition, or name ; USING k).
  */
 #ifndef HF_TESTS_BUILD_STEPS_H
 #define HF_TESTS_BUILD_STEPS_H

@@ -70,6 +70,8 @@ static void steps_packed_come_back_the_same(void **state) {
       "v >> project: k >> byname: d",
       "v >> filter: k IN (SELECT k FROM d) >> project: k | (SELECT max(k) FROM d) AS m >> filter: m > 0",
       "dup >> filter: b = 2 >> with: c = b",
+      "v >> repartition: 8 | name | k",
+      "v >> rename: k = a ` \"b.c >> alias: x >> repartition: 2 | a ` \"b.c >> filter: x.g > 0",
   };
   plan_case *c = *state;
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
