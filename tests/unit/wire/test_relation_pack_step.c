@@ -6,6 +6,7 @@
 #include "support/build_steps.h"
 #include "wire/wire.h"
 
+#include "base/mem.h"
 #include "base/thread.h"
 #include "spark/connect/relations.pb-c.h"
 
@@ -142,6 +143,50 @@ static void file_named_from_a_directory_is_the_same_elsewhere(void **state) {
   relation_release(r);
 }
 
+/* Decoding builds every step anew; then the relation is lowered. */
+static void allocation_failing_anywhere_is_an_error(void **state) {
+  static const char *const lines[] = {
+      "d >> project: * | k + 1 AS j >> filter: j > 1 >> with: q = j * 2 | w = upper('x') >> rename: q = z >> drop: k",
+      "d >> alias: x >> join: db ; x.k = b.k >> project: x.* | b.w AS v >> sort: v DESC | k >> limit: 3,1",
+      "d >> full: d ; USING k >> agg: k % 2 AS p ; count(*) AS n | (SELECT max(k) FROM d) AS m >> distinct: n",
+      "d >> unionall: d >> byname: d >> project: w | (SELECT 1) AS one >> project: COLUMNS('w')",
+  };
+  plan_case *c = *state;
+  plan_case empty = {0};
+  relation_names nothing = plan_names(&empty);
+  lower_knowledge knowledge = {.context = c};
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    relation *r = steps_build(c, lines[i]);
+    buf bytes = {0};
+    assert_int_equal(relation_pack(r, &bytes, NULL), HF_OK);
+    bool succeeded = false;
+    for (uint64_t n = 1; !succeeded; n++) {
+      relation *back = NULL;
+      buf again = {0};
+      hf_error error = {0};
+      lowered l;
+      mem_fail_after(n);
+      arena *a = arena_new();
+      hf_status status = a == NULL
+                             ? HF_E_OUT_OF_MEMORY
+                             : relation_unpack(bytes.data, bytes.length, c->planner, &nothing, &back, &error);
+      status = status == HF_OK ? plan_lower(back, &knowledge, a, &l, &error) : status;
+      status = status == HF_OK ? relation_pack(back, &again, &error) : status;
+      mem_fail_after(0);
+      succeeded = status == HF_OK;
+      if (!succeeded && status != HF_E_OUT_OF_MEMORY) {
+        fail_msg("%s: %s: %s", lines[i], hf_status_name(status), error.message);
+      }
+      hf_error_reset(&error);
+      buf_reset(&again);
+      relation_release(back);
+      arena_free(a);
+    }
+    buf_reset(&bytes);
+    relation_release(r);
+  }
+}
+
 /* Packs what a peer says, and gives it to us. */
 static hf_status unpack(plan_case *c, const Spark__Connect__Relation *message) {
   uint8_t bytes[1024];
@@ -184,6 +229,7 @@ static void *on_large_stack(void *context) {
       cmocka_unit_test(steps_packed_come_back_the_same),
       cmocka_unit_test(chain_as_long_as_may_be_is_packed),
       cmocka_unit_test(file_named_from_a_directory_is_the_same_elsewhere),
+      cmocka_unit_test(allocation_failing_anywhere_is_an_error),
       cmocka_unit_test(message_of_a_peer_is_checked_as_a_users_text_is),
   };
   *(int *)context = cmocka_run_group_tests(tests, open_case, plan_case_close);
