@@ -313,6 +313,53 @@ static void same_step_used_twice_in_a_query_is_right(void **state) {
   relation_release(both);
 }
 
+/* A cache node over a built relation. */
+static relation *held_over(plan_case *c, const relation *input) {
+  relation *node = NULL;
+  uuid id = uuid_new(), session = uuid_new();
+  assert_int_equal(relation_from_cache(&id, &session, input, "MEMORY_ONLY", &node, &c->error), HF_OK);
+  assert_int_equal(relation_remember_columns(node, relation_columns(input), &c->error), HF_OK);
+  return node;
+}
+
+static void cache_node_between_steps_is_read_or_computed_in_place(void **state) {
+  plan_case *c = *state;
+  relation *below = steps_build(c, "dup >> filter: b = 2 >> with: c = b + 1");
+  relation *node = held_over(c, below);
+  relation *r = relation_retain(node);
+  assert_non_null(r = step_add(c, r, "filter: c > 0"));
+  assert_non_null(r = step_add(c, r, "project: c + b AS s"));
+  assert_int_equal(plan_lowered(c, r).n_needed_held, 1); /* nobody was asked yet */
+  c->held = (held_info){.answer = HELD_READ, .columns = *relation_columns(below), .rows = 1};
+  lowered l = plan_lowered(c, r);
+  assert_int_equal(l.n_inputs, 1);
+  assert_int_equal(l.n_made_names, 0); /* one query over the blocks */
+  schema columns;
+  assert_int_equal(plan_describe(c->planner, &l, c->memory, &columns, &c->error), HF_OK);
+  assert_true(schema_equal(&columns, relation_columns(r)));
+  c->held = (held_info){.answer = HELD_INLINE};
+  assert_string_equal(steps_rows(c, r), plan_rows(c, "SELECT 5 AS s"));
+  c->held = (held_info){.answer = HELD_UNKNOWN};
+  relation_release(r);
+  relation_release(node);
+  relation_release(below);
+}
+
+static void file_with_other_columns_than_when_it_was_built_is_an_error(void **state) {
+  plan_case *c = *state;
+  plan_file(c, "changing.csv", "k,w\n1,a\n");
+  relation *base = plan_relation(c, "FROM '@/changing.csv'");
+  plan_bind(c, "changing", base);
+  relation_release(base);
+  relation *r = steps_build(c, "changing >> filter: k > 0 >> project: w | k");
+  plan_file(c, "changing.csv", "k,w\n1.5,2020-01-01\n");
+  lowered l = plan_lowered(c, r);
+  schema columns;
+  assert_int_equal(plan_describe(c->planner, &l, c->memory, &columns, &c->error), HF_E_BIND);
+  assert_non_null(strstr(c->error.message, "when the DataFrame was built: w"));
+  relation_release(r);
+}
+
 static void order_at_the_top_is_known(void **state) {
   static const struct {
     const char *line;
@@ -347,6 +394,8 @@ int main(void) {
       cmocka_unit_test(view_over_built_relation_reads_as_a_table),
       cmocka_unit_test(same_step_used_twice_in_a_query_is_right),
       cmocka_unit_test(order_at_the_top_is_known),
+      cmocka_unit_test(cache_node_between_steps_is_read_or_computed_in_place),
+      cmocka_unit_test(file_with_other_columns_than_when_it_was_built_is_an_error),
   };
   return cmocka_run_group_tests(tests, open_case, plan_case_close);
 }
