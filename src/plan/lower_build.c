@@ -16,6 +16,7 @@ typedef struct writing {
   const relation_step *step;
   from_item items[2];
   const char *sides[2];
+  bool is_ordered; /* what the step reads */
 } writing;
 
 static hf_status put(const writing *w, const char *text) {
@@ -106,6 +107,8 @@ static hf_status write_sort(const writing *w) {
   return put_list(w, w->step->expressions, w->step->n_expressions, ", ");
 }
 
+/* By keys over ordered rows the order is the DISTINCT's own: else DuckDB moves a filter on top of it below it, where
+ * other rows are first. */
 static hf_status write_distinct(const writing *w) {
   HF_TRY(put(w, "SELECT DISTINCT "));
   if (w->step->n_expressions > 0) {
@@ -114,7 +117,8 @@ static hf_status write_distinct(const writing *w) {
     HF_TRY(put(w, ") "));
   }
   HF_TRY(put(w, "*"));
-  return put_from(w);
+  HF_TRY(put_from(w));
+  return put(w, w->step->n_expressions > 0 && w->is_ordered ? " ORDER BY row_number() OVER ()" : "");
 }
 
 static hf_status put_limit(const writing *w) {
@@ -291,6 +295,7 @@ static hf_status other_item(lowering *l, const relation *r, from_item *out);
 static hf_status write_alone(walking *w, const relation *r) {
   HF_TRY(settle(w));
   writing one = {.l = w->l, .out = w->out, .step = r->view.step, .items = {w->item}};
+  one.is_ordered = r->view.input->view.top_ordered;
   step_side_names(one.step, one.sides);
   if (r->view.other != NULL) {
     HF_TRY(other_item(w->l, r->view.other, &one.items[1]));

@@ -26,6 +26,59 @@ static void subselect_may_be_correlated(void **state) {
              "FROM people WHERE customer < 10");
 }
 
+/* A star, unnest, window or number in the query of a sub-select is not one of the expression. */
+static void subselect_is_one_value_whatever_is_in_it(void **state) {
+  frame_case *f = *state;
+  frame_same(f,
+             MADE(hf_df_with_column, f->people, "most", "(SELECT max(v) FROM (VALUES (1), (customer)) t(v))"),
+             "SELECT *, greatest(1, customer) AS most FROM people");
+  frame_same(
+      f, MADE(hf_df_select, f->people, HF_LIST("customer", "customer IN (SELECT * FROM range(5)) AS low")),
+      "SELECT customer, customer < 5 AS low FROM people");
+  hf_df *df =
+      MADE(hf_df_with_column, f->people, "u", "(SELECT sum(x) FROM (SELECT unnest([1, customer]) x))");
+  frame_same(f, THEN(hf_df_filter, df, "u > 3"),
+             "SELECT *, (customer + 1)::HUGEINT AS u FROM people WHERE customer > 2");
+  df = MADE(hf_df_with_column, f->people, "r",
+            "(SELECT max(r) FROM (SELECT row_number() OVER () r FROM range(7) ORDER BY #1))");
+  frame_same(f, THEN(hf_df_filter, df, "r = 7"), "SELECT *, 7::BIGINT AS r FROM people");
+}
+
+static void conditions_keep_apart_with_a_star_in_them(void **state) {
+  frame_case *f = *state;
+  hf_df *df = MADE(hf_df_filter, f->people, "customer < 3");
+  df = THEN(hf_df_filter, df, "name = 'x' OR EXISTS (SELECT * FROM people)");
+  frame_same(f, df, "FROM people WHERE customer < 3");
+  df = MADE(hf_df_select, f->people, HF_LIST("customer"));
+  df = THEN(hf_df_filter, df, "customer < 3");
+  frame_same(f, THEN(hf_df_filter, df, "COLUMNS(*) < 0 OR true"),
+             "SELECT customer FROM people WHERE customer < 3");
+}
+
+static void group_may_hold_a_correlated_subselect(void **state) {
+  frame_case *f = *state;
+  hf_df *df = MADE(hf_df_alias, f->sales, "s");
+  df = THEN(
+      hf_df_aggregate, df,
+      HF_LIST("CASE WHEN EXISTS (SELECT 1 FROM people p WHERE p.customer = s.customer AND p.customer < 4) "
+              "THEN s.customer END AS g"),
+      HF_LIST("count(*) AS n"));
+  frame_same(
+      f, df,
+      "SELECT CASE WHEN customer IN (SELECT customer FROM people WHERE customer < 4) THEN customer END "
+      "AS g, count(*) AS n FROM sales GROUP BY 1");
+}
+
+/* DuckDB would filter first, and then find other rows to be the first ones. */
+static void filter_of_first_rows_comes_after_them(void **state) {
+  frame_case *f = *state;
+  hf_df *df = MADE(hf_df_order_by, f->sales, HF_LIST("amount DESC NULLS LAST", "id"));
+  df = THEN(hf_df_distinct, THEN(hf_df_filter, df, "id > 7"), HF_LIST("region"));
+  frame_same(f, THEN(hf_df_filter, THEN(hf_df_select, df, HF_LIST("region", "id")), "id % 2 = 0"),
+             "SELECT region, id FROM (SELECT DISTINCT ON (region) region, id FROM sales WHERE id > 7 "
+             "ORDER BY amount DESC NULLS LAST, id) WHERE id % 2 = 0");
+}
+
 static void nested_values_are_taken_apart(void **state) {
   frame_case *f = *state;
   hf_df *df = MADE(hf_df_select, f->people,
@@ -215,11 +268,20 @@ static void random_text_stays_in_its_place(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test(name)
   const struct CMUnitTest tests[] = {
-      CASE(subselect_may_be_correlated),    CASE(nested_values_are_taken_apart),
-      CASE(names_differ_by_anything),       CASE(keys_may_be_any_expression),
-      CASE(limits_at_the_bounds),           CASE(wide_dataframes_keep_their_columns),
-      CASE(order_survives_what_keeps_it),   CASE(random_is_drawn_once),
-      CASE(random_text_stays_in_its_place), CASE(placeholders_and_stars_are_errors_where_they_mean_nothing),
+      CASE(subselect_is_one_value_whatever_is_in_it),
+      CASE(conditions_keep_apart_with_a_star_in_them),
+      CASE(group_may_hold_a_correlated_subselect),
+      CASE(filter_of_first_rows_comes_after_them),
+      CASE(subselect_may_be_correlated),
+      CASE(nested_values_are_taken_apart),
+      CASE(names_differ_by_anything),
+      CASE(keys_may_be_any_expression),
+      CASE(limits_at_the_bounds),
+      CASE(wide_dataframes_keep_their_columns),
+      CASE(order_survives_what_keeps_it),
+      CASE(random_is_drawn_once),
+      CASE(random_text_stays_in_its_place),
+      CASE(placeholders_and_stars_are_errors_where_they_mean_nothing),
   };
   return cmocka_run_group_tests(tests, frame_case_open, frame_case_close);
 }
