@@ -72,8 +72,8 @@ typedef struct build_step {
  * nearest name), BIND, FUNCTION_REFUSED …, each naming the expression and the position in it; LIMIT (too many steps:
  * the hint says to cache or checkpoint).
  */
-hf_status relation_build(engine *planner, const build_step *step, const relation_names *names, relation **out,
-                         hf_error *error);
+hf_status relation_build(engine *planner, const build_step *given, const relation_names *names,
+                         relation **out, hf_error *error);
 /* Checks that text, of a peer, is one expression, which may call what a user's may. Errors: those of relation_build. */
 hf_status relation_check_expression(engine *planner, const char *text, const relation_names *names,
                                     hf_error *error);

@@ -352,7 +352,7 @@ static hf_status bind_one(const step_maker *m, step_expression *e) {
 
 /* Expressions that the star made are known; those that may make several columns are bound one by one. */
 static hf_status bind_selected(const step_maker *m, step_expression *expressions, size_t n) {
-  const step_expression **items = arena_array(m->scratch, n + 1, sizeof *items);
+  const step_expression **items = arena_array(m->scratch, n + 1, sizeof(void *));
   binding b;
   schema bound = {0};
   bound_list list = {items, 0};
@@ -383,7 +383,7 @@ static hf_status bind_selected(const step_maker *m, step_expression *expressions
 }
 
 static hf_status list_of(const step_maker *m, const step_expression *expressions, size_t n, bound_list *out) {
-  const step_expression **items = arena_array(m->scratch, out->n + n + 1, sizeof *items);
+  const step_expression **items = arena_array(m->scratch, out->n + n + 1, sizeof(void *));
   if (items == NULL) {
     return build_out_of_memory(m);
   }

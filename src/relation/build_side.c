@@ -58,7 +58,7 @@ static const column **sort_columns(const step_maker *m, const schema *columns) {
     sorted[i] = &columns->columns[i];
   }
   if (sorted != NULL && columns->n_columns > 0) {
-    qsort(sorted, columns->n_columns, sizeof *sorted, compare_names);
+    qsort(sorted, columns->n_columns, sizeof(void *), compare_names);
   }
   return sorted;
 }
@@ -87,7 +87,7 @@ hf_status build_inside_names(const step_maker *m, step_side *side) {
       continue;
     }
     if (inside == NULL) {
-      inside = arena_array(m->arena, n, sizeof *inside);
+      inside = arena_array(m->arena, n, sizeof(char *));
       for (size_t k = 0; inside != NULL && k < n; k++) {
         inside[k] = side->columns->columns[k].name;
       }

@@ -21,11 +21,11 @@ typedef struct names_walk {
  * Copies a text with comments and blanks of all kinds as spaces, up to its last token: offsets stay, and DuckDB
  * finds nothing to rewrite before it parses. Cuts a ';' at the end. Errors: SYNTAX (empty, or a second statement).
  */
-hf_status names_normalise(const char *sql, arena *a, const char **text, token_list *tokens, hf_error *error);
+hf_status names_normalise(const char *sql, arena *a, const char **out, token_list *tokens, hf_error *error);
 /* Finds the names below a value of a parsed tree, where no common table expression is in scope. */
 hf_status names_walk_tree(names_walk *w, struct json_object *value);
 /* Moves the spots found, sorted, into the arena. */
-hf_status names_take_spots(names_walk *w, const sql_spot **spots, size_t *n_spots);
+hf_status names_take_spots(names_walk *w, const sql_spot **out, size_t *n_out);
 hf_status names_out_of_memory(const names_walk *w);
 /* Sets an error with a position (SIZE_MAX: none); returns the code. */
 hf_status names_fail(const names_walk *w, hf_status code, size_t offset, const char *what, const char *value,

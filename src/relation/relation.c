@@ -166,7 +166,7 @@ static bool is_written(written_list *list, const relation *r) {
   }
   if (list->n == list->capacity) {
     size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-    const relation **all = mem_realloc(list->all, capacity * sizeof *all);
+    const relation **all = mem_realloc(list->all, capacity * sizeof(const relation *));
     if (all == NULL) {
       list->out->failed = true;
       return true;

@@ -130,7 +130,7 @@ typedef struct expression_list {
 
 static hf_status encode_list(wire_packer *p, const relation_step *step, const step_expression *list, size_t n,
                              expression_list *out) {
-  out->items = arena_array(p->arena, n + 1, sizeof *out->items);
+  out->items = arena_array(p->arena, n + 1, sizeof(void *));
   out->n = n;
   if (out->items == NULL) {
     return wire_pack_no_memory(p);
@@ -151,19 +151,20 @@ typedef struct step_message {
   CONNECT(Relation) * input;
 } step_message;
 
-/* Makes the message of a kind and puts it into the relation: case and member have one name. */
-#define MAKE(m, type, lower, upper, member)                            \
-  CONNECT(type) *member = allocate((m)->p, sizeof *member);            \
-  if (member == NULL) {                                                \
-    return wire_pack_no_memory((m)->p);                                \
-  }                                                                    \
-  spark__connect__##lower##__init(member);                             \
-  (m)->to->rel_type_case = SPARK__CONNECT__RELATION__REL_TYPE_##upper; \
-  (m)->to->member = member
+/* Room for the message of a kind; the relation is of that kind then. NULL: no memory. */
+static void *make(const step_message *m, size_t bytes, CONNECT(Relation__RelTypeCase) kind) {
+  m->to->rel_type_case = kind;
+  return allocate(m->p, bytes);
+}
 
 static hf_status encode_project(const step_message *m) {
   expression_list list;
-  MAKE(m, Project, project, PROJECT, project);
+  CONNECT(Project) *project = make(m, sizeof *project, SPARK__CONNECT__RELATION__REL_TYPE_PROJECT);
+  if (project == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__project__init(project);
+  m->to->project = project;
   HF_TRY(encode_list(m->p, m->step, m->step->expressions, m->step->n_expressions, &list));
   project->input = m->input;
   project->expressions = list.items;
@@ -174,7 +175,12 @@ static hf_status encode_project(const step_message *m) {
 /* Several conditions are one with AND. */
 static hf_status encode_filter(const step_message *m) {
   buf text = {0};
-  MAKE(m, Filter, filter, FILTER, filter);
+  CONNECT(Filter) *filter = make(m, sizeof *filter, SPARK__CONNECT__RELATION__REL_TYPE_FILTER);
+  if (filter == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__filter__init(filter);
+  m->to->filter = filter;
   for (size_t i = 0; i < m->step->n_expressions; i++) {
     const step_expression *e = &m->step->expressions[i];
     wire_part given = {e->text, e->begin, e->end, e->spots, e->n_spots};
@@ -194,7 +200,13 @@ static hf_status encode_filter(const step_message *m) {
 }
 
 static hf_status encode_with_columns(const step_message *m) {
-  MAKE(m, WithColumns, with_columns, WITH_COLUMNS, with_columns);
+  CONNECT(WithColumns) *with_columns =
+      make(m, sizeof *with_columns, SPARK__CONNECT__RELATION__REL_TYPE_WITH_COLUMNS);
+  if (with_columns == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__with_columns__init(with_columns);
+  m->to->with_columns = with_columns;
   size_t n = m->step->n_expressions;
   with_columns->input = m->input;
   with_columns->aliases = arena_array(m->p->arena, n + 1, sizeof(void *));
@@ -211,7 +223,13 @@ static hf_status encode_with_columns(const step_message *m) {
 static hf_status encode_rename(const step_message *m) {
   const step_side *in = &m->step->in, *out = &m->step->out;
   size_t n = in->columns->n_columns;
-  MAKE(m, WithColumnsRenamed, with_columns_renamed, WITH_COLUMNS_RENAMED, with_columns_renamed);
+  CONNECT(WithColumnsRenamed) *with_columns_renamed =
+      make(m, sizeof *with_columns_renamed, SPARK__CONNECT__RELATION__REL_TYPE_WITH_COLUMNS_RENAMED);
+  if (with_columns_renamed == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__with_columns_renamed__init(with_columns_renamed);
+  m->to->with_columns_renamed = with_columns_renamed;
   CONNECT(WithColumnsRenamed__Rename) *renames = arena_array(m->p->arena, n + 1, sizeof *renames);
   with_columns_renamed->renames = arena_array(m->p->arena, n + 1, sizeof(void *));
   if (renames == NULL || with_columns_renamed->renames == NULL) {
@@ -232,7 +250,12 @@ static hf_status encode_rename(const step_message *m) {
 
 static hf_status encode_drop(const step_message *m) {
   const schema *in = m->step->in.columns;
-  MAKE(m, Drop, drop, DROP, drop);
+  CONNECT(Drop) *drop = make(m, sizeof *drop, SPARK__CONNECT__RELATION__REL_TYPE_DROP);
+  if (drop == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__drop__init(drop);
+  m->to->drop = drop;
   drop->input = m->input;
   drop->column_names = arena_array(m->p->arena, in->n_columns + 1, sizeof(char *));
   if (drop->column_names == NULL) {
@@ -250,7 +273,12 @@ static hf_status encode_drop(const step_message *m) {
 
 static hf_status encode_aggregate(const step_message *m) {
   expression_list groups, list;
-  MAKE(m, Aggregate, aggregate, AGGREGATE, aggregate);
+  CONNECT(Aggregate) *aggregate = make(m, sizeof *aggregate, SPARK__CONNECT__RELATION__REL_TYPE_AGGREGATE);
+  if (aggregate == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__aggregate__init(aggregate);
+  m->to->aggregate = aggregate;
   HF_TRY(encode_list(m->p, m->step, m->step->groups, m->step->n_groups, &groups));
   HF_TRY(encode_list(m->p, m->step, m->step->expressions, m->step->n_expressions, &list));
   aggregate->input = m->input;
@@ -281,7 +309,12 @@ static hf_status encode_key(wire_packer *p, const relation_step *step, const ste
 
 static hf_status encode_sort(const step_message *m) {
   size_t n = m->step->n_expressions;
-  MAKE(m, Sort, sort, SORT, sort);
+  CONNECT(Sort) *sort = make(m, sizeof *sort, SPARK__CONNECT__RELATION__REL_TYPE_SORT);
+  if (sort == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__sort__init(sort);
+  m->to->sort = sort;
   sort->input = m->input;
   sort->order = arena_array(m->p->arena, n + 1, sizeof(void *));
   sort->n_order = n;
@@ -297,7 +330,12 @@ static hf_status encode_sort(const step_message *m) {
 }
 
 static hf_status encode_offset(const step_message *m) {
-  MAKE(m, Offset, offset, OFFSET, offset);
+  CONNECT(Offset) *offset = make(m, sizeof *offset, SPARK__CONNECT__RELATION__REL_TYPE_OFFSET);
+  if (offset == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__offset__init(offset);
+  m->to->offset = offset;
   offset->input = m->input;
   offset->has_offset = 1;
   offset->offset = (int64_t)m->step->offset;
@@ -318,7 +356,12 @@ static hf_status encode_limit(const step_message *m) {
     spark__connect__relation__init(below.to);
     HF_TRY(encode_offset(&below));
   }
-  MAKE(m, Limit, limit, LIMIT, limit);
+  CONNECT(Limit) *limit = make(m, sizeof *limit, SPARK__CONNECT__RELATION__REL_TYPE_LIMIT);
+  if (limit == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__limit__init(limit);
+  m->to->limit = limit;
   limit->input = m->step->offset > 0 ? below.to : m->input;
   limit->has_limit = 1;
   limit->limit = (int64_t)m->step->limit;
@@ -327,7 +370,13 @@ static hf_status encode_limit(const step_message *m) {
 
 static hf_status encode_distinct(const step_message *m) {
   size_t n = m->step->n_expressions;
-  MAKE(m, Deduplicate, deduplicate, DEDUPLICATE, deduplicate);
+  CONNECT(Deduplicate) *deduplicate =
+      make(m, sizeof *deduplicate, SPARK__CONNECT__RELATION__REL_TYPE_DEDUPLICATE);
+  if (deduplicate == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__deduplicate__init(deduplicate);
+  m->to->deduplicate = deduplicate;
   deduplicate->input = m->input;
   deduplicate->has_all_columns_as_keys = n == 0;
   deduplicate->all_columns_as_keys = n == 0;
@@ -347,7 +396,13 @@ static hf_status encode_distinct(const step_message *m) {
 }
 
 static hf_status encode_step_alias(const step_message *m) {
-  MAKE(m, SubqueryAlias, subquery_alias, SUBQUERY_ALIAS, subquery_alias);
+  CONNECT(SubqueryAlias) *subquery_alias =
+      make(m, sizeof *subquery_alias, SPARK__CONNECT__RELATION__REL_TYPE_SUBQUERY_ALIAS);
+  if (subquery_alias == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__subquery_alias__init(subquery_alias);
+  m->to->subquery_alias = subquery_alias;
   subquery_alias->input = m->input;
   subquery_alias->alias = text_of(m->step->name);
   return HF_OK;
@@ -355,8 +410,13 @@ static hf_status encode_step_alias(const step_message *m) {
 
 static hf_status encode_repartition(const step_message *m) {
   const relation_step *step = m->step;
-  MAKE(m, RepartitionByExpression, repartition_by_expression, REPARTITION_BY_EXPRESSION,
-       repartition_by_expression);
+  CONNECT(RepartitionByExpression) *repartition_by_expression = make(
+      m, sizeof *repartition_by_expression, SPARK__CONNECT__RELATION__REL_TYPE_REPARTITION_BY_EXPRESSION);
+  if (repartition_by_expression == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__repartition_by_expression__init(repartition_by_expression);
+  m->to->repartition_by_expression = repartition_by_expression;
   repartition_by_expression->input = m->input;
   repartition_by_expression->has_num_partitions = 1;
   repartition_by_expression->num_partitions = (int32_t)step->limit;
@@ -377,7 +437,12 @@ static hf_status encode_join(const step_message *m) {
       [JOIN_TYPE_ANTI] = 5,  [JOIN_TYPE_SEMI] = 6, [JOIN_TYPE_CROSS] = 7,
   };
   const relation_step *step = m->step;
-  MAKE(m, Join, join, JOIN, join);
+  CONNECT(Join) *join = make(m, sizeof *join, SPARK__CONNECT__RELATION__REL_TYPE_JOIN);
+  if (join == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__join__init(join);
+  m->to->join = join;
   join->left = m->input;
   join->has_join_type = 1;
   join->join_type = types[step->join];
@@ -396,7 +461,12 @@ static hf_status encode_join(const step_message *m) {
 
 static hf_status encode_set(const step_message *m) {
   static const int32_t types[] = {[SET_TYPE_INTERSECT] = 1, [SET_TYPE_UNION] = 2, [SET_TYPE_EXCEPT] = 3};
-  MAKE(m, SetOperation, set_operation, SET_OP, set_op);
+  CONNECT(SetOperation) *set_op = make(m, sizeof *set_op, SPARK__CONNECT__RELATION__REL_TYPE_SET_OP);
+  if (set_op == NULL) {
+    return wire_pack_no_memory(m->p);
+  }
+  spark__connect__set_operation__init(set_op);
+  m->to->set_op = set_op;
   set_op->left_input = m->input;
   set_op->has_set_op_type = set_op->has_is_all = set_op->has_by_name = set_op->has_allow_missing_columns = 1;
   set_op->set_op_type = types[m->step->set];
