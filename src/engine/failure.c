@@ -44,6 +44,7 @@ static const rule rules[] = {
     {NULL, NULL, "max_temp_directory_size", HF_E_DISK_FULL},
     {"Out of Memory", NULL, NULL, HF_E_OUT_OF_MEMORY},
     {NULL, NULL, "Max expression depth limit", HF_E_LIMIT},
+    {NULL, NULL, "Maximum tree depth", HF_E_LIMIT},
     {"Parser", NULL, "memory exhausted", HF_E_LIMIT}, /* the stack of its grammar */
     {"Syntax", NULL, "memory exhausted", HF_E_LIMIT},
     {NULL, NULL, "No files found that match", HF_E_FILE_NOT_FOUND},

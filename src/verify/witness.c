@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "exchange/exchange.h"
+#include "sql/token.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -141,16 +142,32 @@ static hf_status run_to_blocks(witness *w, const char *sql, witness_answer *answ
   return status;
 }
 
+/* DESCRIBE and SUMMARIZE can be described and copied only in parentheses. NULL: no memory. */
+static const char *as_query(const char *sql, arena *a) {
+  static const char *const heads[] = {"describe", "desc", "summarize"};
+  token_list list;
+  if (token_list_read(sql, strlen(sql), a, &list, NULL) != HF_OK || list.count == 0) {
+    return sql; /* DuckDB tells what is wrong with it */
+  }
+  for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+    if (token_is(list.text, list.tokens[0], heads[i])) {
+      return arena_printf(a, "SELECT * FROM (%s\n)", sql);
+    }
+  }
+  return sql;
+}
+
 hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error) {
   arena *memory = arena_new();
   witness_answer *answer = memory == NULL ? NULL : arena_alloc(memory, sizeof *answer);
   const char *dir = answer == NULL ? NULL : arena_printf(memory, "%s/answer-%u", w->dir, ++w->runs);
-  if (dir == NULL) {
+  const char *query = dir == NULL ? NULL : as_query(sql, memory);
+  if (query == NULL) {
     arena_free(memory);
     return no_memory(error);
   }
   *answer = (witness_answer){memory, dir};
-  hf_status status = run_to_blocks(w, sql, answer, error);
+  hf_status status = run_to_blocks(w, query, answer, error);
   if (status == HF_OK) {
     block_location location = {.dir = answer->dir};
     status = block_stream_open(&location, 1, remove_answer, answer, out, error);

@@ -105,6 +105,22 @@ static void order_that_differs_fails(void **state) {
          NULL); /* no column of the result: nothing is known */
 }
 
+static void texts_that_tie_by_collation_pass(void **state) {
+  pair *p = *state;
+  make_t(p, "FROM (VALUES ('a'), ('A'), ('b')) v(s)", "FROM (VALUES ('A'), ('a'), ('b')) v(s)");
+  expect(p, "SELECT s COLLATE NOCASE AS s FROM t ORDER BY s", VERIFY_PASSED, NULL);
+}
+
+static void descriptions_are_compared(void **state) {
+  pair *p = *state;
+  make_t(p, "FROM (VALUES (1), (2)) v(k)", "FROM (VALUES (1), (2)) v(k)");
+  expect(p, "SUMMARIZE t -- all of it", VERIFY_PASSED, NULL);
+  expect(p, "DESCRIBE SELECT k + 1 AS x FROM t", VERIFY_PASSED, NULL);
+  expect(p, "summarize", VERIFY_PASSED, "both fail with SYNTAX");
+  make_t(p, "FROM (VALUES (1), (2)) v(k)", "FROM (VALUES (1), (3)) v(k)");
+  expect(p, "SUMMARIZE t", VERIFY_FAILED, "missing");
+}
+
 static void ties_at_a_limit_pass(void **state) {
   pair *p = *state;
   make_t(p, "FROM (VALUES (1, 'a'), (2, 'b'), (2, 'c')) v(k, s)",
@@ -137,6 +153,7 @@ static void what_cannot_be_compared_is_skipped(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
   const struct CMUnitTest tests[] = {
+      CASE(texts_that_tie_by_collation_pass),   CASE(descriptions_are_compared),
       CASE(answers_that_are_equal_pass),        CASE(answers_that_differ_fail),
       CASE(order_that_differs_fails),           CASE(ties_at_a_limit_pass),
       CASE(errors_pass_when_they_are_the_same), CASE(what_cannot_be_compared_is_skipped),
