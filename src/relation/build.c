@@ -194,6 +194,21 @@ static hf_status make_project(const step_maker *m, const build_step *given) {
   return finish_listed(m);
 }
 
+/* Several conditions are one with AND, so that there is one form of a filter. Each must be right alone. */
+static hf_status join_conditions(const step_maker *m, const build_step *given, build_expression *out) {
+  step_expression *alone = NULL;
+  buf text = {0};
+  HF_TRY(read_list(m, given->expressions, given->n_expressions, &alone));
+  for (size_t i = 0; i < given->n_expressions; i++) {
+    buf_text(&text, i == 0 ? "(" : " AND (");
+    buf_append(&text, alone[i].text + alone[i].begin, alone[i].end - alone[i].begin);
+    buf_char(&text, ')');
+  }
+  *out = (build_expression){.text = text.failed ? NULL : arena_strdup(m->scratch, buf_cstr(&text))};
+  buf_reset(&text);
+  return out->text == NULL ? build_out_of_memory(m) : HF_OK;
+}
+
 /* Filter, sort, distinct: the columns stay. */
 static hf_status make_checked(const step_maker *m, const build_step *given) {
   step_expression *list = NULL;
@@ -201,11 +216,14 @@ static hf_status make_checked(const step_maker *m, const build_step *given) {
     return build_invalid(m, given->kind == BUILD_SORT ? "an order needs a key" : "a filter needs a condition",
                          "none");
   }
-  HF_TRY(read_list(m, given->expressions, given->n_expressions, &list));
-  m->step->n_expressions = given->n_expressions;
+  build_expression joined;
+  bool joins = given->kind == BUILD_FILTER && given->n_expressions > 1;
+  HF_TRY(joins ? join_conditions(m, given, &joined) : HF_OK);
+  m->step->n_expressions = joins ? 1 : given->n_expressions;
+  HF_TRY(read_list(m, joins ? &joined : given->expressions, m->step->n_expressions, &list));
   m->step->expressions = list;
   if (given->kind != BUILD_FILTER) {
-    HF_TRY(check_keys(m, list, given->n_expressions));
+    HF_TRY(check_keys(m, list, m->step->n_expressions));
   }
   m->step->out = m->step->in;
   return build_bind(m, list, NULL);
@@ -651,6 +669,20 @@ static const char *first_clock(const step_expression *list, size_t n) {
   return NULL;
 }
 
+/* LIMIT behind OFFSET is one step with both, over what is below the OFFSET, so that there is one form of it. */
+static build_step one_limit(const build_step *given) {
+  build_step step = *given;
+  const relation *input = given->input;
+  const relation_step *below = input->view.kind == RELATION_BUILT ? input->view.step : NULL;
+  if (given->kind == BUILD_LIMIT && given->has_limit && given->offset == 0 && below != NULL &&
+      below->kind == BUILD_LIMIT && !below->has_limit) {
+    step.offset = below->offset;
+    step.columns = below->in.columns;
+    step.input = input->view.input;
+  }
+  return step;
+}
+
 static hf_status make_relation(step_maker *m, const build_step *given) {
   relation_step *step = arena_alloc(m->arena, sizeof *step);
   bool is_pair = given->kind == BUILD_JOIN || given->kind == BUILD_SET;
@@ -683,7 +715,8 @@ hf_status relation_build(engine *planner, const build_step *given, const relatio
   HF_TRY(relation_new(RELATION_BUILT, &m.made, error));
   m.arena = m.made->arena;
   m.scratch = arena_new();
-  hf_status status = m.scratch == NULL ? build_out_of_memory(&m) : make_relation(&m, given);
+  build_step step = one_limit(given);
+  hf_status status = m.scratch == NULL ? build_out_of_memory(&m) : make_relation(&m, &step);
   arena_free(m.scratch);
   if (status == HF_OK) {
     status = relation_finish(m.made, error);

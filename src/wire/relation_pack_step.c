@@ -172,31 +172,15 @@ static hf_status encode_project(const step_message *m) {
   return HF_OK;
 }
 
-/* Several conditions are one with AND. */
 static hf_status encode_filter(const step_message *m) {
-  buf text = {0};
   CONNECT(Filter) *filter = make(m, sizeof *filter, SPARK__CONNECT__RELATION__REL_TYPE_FILTER);
   if (filter == NULL) {
     return wire_pack_no_memory(m->p);
   }
   spark__connect__filter__init(filter);
   m->to->filter = filter;
-  for (size_t i = 0; i < m->step->n_expressions; i++) {
-    const step_expression *e = &m->step->expressions[i];
-    wire_part given = {e->text, e->begin, e->end, e->spots, e->n_spots};
-    char *part = NULL;
-    hf_status status = wire_text(m->p, &given, &part);
-    if (status != HF_OK) {
-      buf_reset(&text);
-      return status;
-    }
-    buf_text(&text, i == 0 ? "" : " AND ");
-    buf_text(&text, m->step->n_expressions > 1 ? "(" : "");
-    buf_text(&text, part);
-    buf_text(&text, m->step->n_expressions > 1 ? ")" : "");
-  }
   filter->input = m->input;
-  return encode_text(m->p, take_text(m->p, &text), &filter->condition);
+  return encode_bare(m->p, m->step, &m->step->expressions[0], &filter->condition);
 }
 
 static hf_status encode_with_columns(const step_message *m) {

@@ -69,6 +69,8 @@ static const struct {
     {"v >> sort: g, x DESC", NULL},
     {"v >> sort: -k >> limit: 3 >> project: k", "SELECT k FROM v ORDER BY -k LIMIT 3"},
     {"v >> sort: k >> limit: 3,2 >> project: k", "SELECT k FROM v ORDER BY k LIMIT 3 OFFSET 2"},
+    {"v >> sort: k >> limit: ,3 >> limit: 4 >> limit: ,1 >> project: k",
+     "SELECT k FROM v ORDER BY k LIMIT 3 OFFSET 4"},
     {"v >> sort: k >> limit: ,8 >> project: k", "SELECT k FROM v ORDER BY k OFFSET 8"},
     {"v >> sort: k DESC >> limit: 4 >> filter: g = 0 >> project: k + 1 AS k",
      "SELECT k + 1 AS k FROM (FROM v ORDER BY k DESC LIMIT 4) WHERE g = 0"},

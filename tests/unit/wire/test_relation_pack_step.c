@@ -53,6 +53,8 @@ static void steps_packed_come_back_the_same(void **state) {
       "v >> project: * | k * 2 AS kk",
       "v >> project: * EXCLUDE (l) | COLUMNS('k') + 1",
       "v >> filter: k > 1 AND name <> ';'",
+      "v >> filter: k > 1 | name <> 'x' OR g = 0",
+      "v >> limit: ,1 >> limit: 2 >> limit: ,1 >> limit: ,1",
       "v >> with: j = k + 1 | g = k",
       "v >> rename: k = \"odd\" name | g = k",
       "v >> drop: l | s",
