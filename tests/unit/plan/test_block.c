@@ -97,6 +97,68 @@ static void steps_become_as_few_queries_as_they_can(void **state) {
   assert_int_equal(failures, 0);
 }
 
+/* Steps over columns k, g and x, and what they are over a query. */
+static const struct {
+  const char *step, *sql;
+} STEPS[] = {
+    {"with: k = k + g", "SELECT * REPLACE (k + g AS k) FROM (%s)"},
+    {"project: g AS k | k AS g | x", "SELECT g AS k, k AS g, x FROM (%s)"},
+    {"project: k + x AS k | g * 2 AS g | k AS x", "SELECT k + x AS k, g * 2 AS g, k AS x FROM (%s)"},
+    {"filter: k > g - 9", "SELECT * FROM (%s) WHERE k > g - 9"},
+    {"with: x = length(concat(k, 'x'))", "SELECT * REPLACE (length(concat(k, 'x')) AS x) FROM (%s)"},
+    {"with: x = sum(k) OVER (PARTITION BY g)::BIGINT",
+     "SELECT * REPLACE (sum(k) OVER (PARTITION BY g)::BIGINT AS x) FROM (%s)"},
+    {"project: k | (SELECT max(w) FROM (VALUES (1), (g)) t(w)) AS g | x",
+     "SELECT k, (SELECT max(w) FROM (VALUES (1), (g)) t(w)) AS g, x FROM (%s)"},
+    {"project: k | list_sum(list_transform([g], lambda z: z + x))::BIGINT AS g | x",
+     "SELECT k, list_sum(list_transform([g], lambda z: z + x))::BIGINT AS g, x FROM (%s)"},
+    {"with: g = coalesce(nullif(g, 2), 5) | k = 1",
+     "SELECT * REPLACE (coalesce(nullif(g, 2), 5) AS g, 1 AS k) FROM (%s)"},
+    {"with: n = k >> drop: k >> rename: n = k >> project: k | g | x", "SELECT k, g, x FROM (%s)"},
+    {"project: k | g | x | unnest([k, g]) AS u >> project: u AS k | g | x",
+     "SELECT u AS k, g, x FROM (SELECT g, x, unnest([k, g]) AS u FROM (%s))"},
+    {"sort: k | x >> limit: 7 >> filter: x >= 0",
+     "SELECT * FROM (SELECT * FROM (%s) ORDER BY k, x LIMIT 7) WHERE x >= 0"},
+};
+enum { N_STEPS = sizeof STEPS / sizeof STEPS[0] };
+
+static void expect_same(plan_case *c, const size_t *steps, size_t n) {
+  const char *line = "v >> project: k | g | k % 4 AS x", *sql = "SELECT k, g, k % 4 AS x FROM v";
+  for (size_t i = 0; i < n; i++) {
+    const char *mark = strstr(STEPS[steps[i]].sql, "%s");
+    line = arena_printf(c->memory, "%s >> %s", line, STEPS[steps[i]].step);
+    sql = arena_printf(c->memory, "%.*s%s%s", (int)(mark - STEPS[steps[i]].sql), STEPS[steps[i]].sql, sql,
+                       mark + 2);
+  }
+  relation *r = steps_build(c, line);
+  lowered l = plan_lowered(c, r);
+  const char *found =
+      plan_rows(c, arena_printf(c->memory, "SELECT * FROM (%s) ORDER BY ALL", plan_whole_text(c, &l)));
+  const char *wanted = plan_rows(c, arena_printf(c->memory, "SELECT * FROM (%s) ORDER BY ALL", sql));
+  if (strcmp(found, wanted) != 0) {
+    fail_msg("%s\n%s\n%s\n%s", line, plan_whole_text(c, &l), found, wanted);
+  }
+  relation_release(r);
+}
+
+static void any_steps_after_each_other_give_what_plain_duckdb_gives(void **state) {
+  plan_case *c = *state;
+  for (size_t i = 0; i < N_STEPS; i++) {
+    for (size_t k = 0; k < N_STEPS; k++) {
+      expect_same(c, (size_t[]){i, k}, 2);
+    }
+  }
+  uint32_t seed = 7;
+  for (size_t i = 0; i < 150; i++) {
+    size_t steps[5];
+    for (size_t k = 0; k < 5; k++) {
+      seed = seed * 1664525 + 1013904223;
+      steps[k] = (seed >> 8) % N_STEPS;
+    }
+    expect_same(c, steps, 5);
+  }
+}
+
 /* Each value that is drawn comes out everywhere that it is named. */
 static void volatile_value_is_drawn_once(void **state) {
   static const char *const lines[] = {
@@ -220,6 +282,7 @@ static void chain_that_is_too_long_says_what_to_do(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_become_as_few_queries_as_they_can),
+      cmocka_unit_test(any_steps_after_each_other_give_what_plain_duckdb_gives),
       cmocka_unit_test(volatile_value_is_drawn_once),
       cmocka_unit_test(literal_keeps_the_type_of_its_column),
       cmocka_unit_test(long_chain_is_planned),
