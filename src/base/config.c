@@ -163,7 +163,7 @@ static bool value_fits(const config_row *row, const char *value) {
     case CONFIG_TYPE_TEXT:
       break;
   }
-  return value[0] != '\0';
+  return value[0] != '\0' || row->fallback[0] == '\0'; /* what is empty by default may be set to that again */
 }
 
 static hf_status value_refuse(const config_row *row, const char *value, hf_error *error) {
