@@ -17,7 +17,9 @@ for name in $functions; do
   grep -qE "^\|.*\`$name\`.*\|" "$page" || fail "docs/c-api.md has no line for $name"
 done
 
-sed -n '/^```c$/,/^```$/p' "$page" | sed '1d;$d' >"$prefix/program.c"
+# The program is the block of C with a main; the others are a few lines each.
+awk '/^```c$/ { block = ""; inside = 1; next } /^```$/ { if (inside && block ~ /int main\(/) printf "%s", block; inside = 0 } inside { block = block $0 "\n" }' \
+  "$page" >"$prefix/program.c"
 diff -u "$source/examples/cache_reuse.c" "$prefix/program.c" || fail 'the program in docs/c-api.md is not examples/cache_reuse.c'
 
 cmake --install "$build" --prefix "$prefix/installed" >"$prefix/log" 2>&1 || fail "cmake --install: $(tail -3 "$prefix/log")"
