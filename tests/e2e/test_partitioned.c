@@ -5,6 +5,7 @@
  */
 #include "support/api_case.h"
 #include "support/oracle.h"
+#include "support/state_case.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -293,6 +294,29 @@ static void lost_hold_is_dealt_again(void **state) {
   oracle_close(o);
 }
 
+/* Filled again there, too: the declaration says how. */
+static void hold_is_dealt_after_a_restart(void **state) {
+  static const char join[] =
+      "SELECT count(*), sum(v)::BIGINT, sum(w)::BIGINT FROM ints JOIN others USING (k)";
+  api_case *c = *state;
+  oracle *o = plain_tables();
+  set_tasks(c, 3);
+  hold_tables(c);
+  api_run(c, "CACHE TABLE sums AS SELECT k, sum(w)::BIGINT AS s FROM plain GROUP BY k");
+  state_again(c);
+  expect_explained(c, join, "generation 1] ints", true);
+  expect_explained(c, join, "partitioned by k, 8, each task its partitions: no exchange", true);
+  expect_explained(c, "SELECT DISTINCT k FROM sums", "partitioned by k, 3", true);
+  assert_true(is_right(c, o, &queries[0], 3));
+  api_run(c, "REFRESH TABLE ints");
+  hf_df *again = api_sql(c, join);
+  free(api_rows(c, again, NULL));
+  hf_df_free(again);
+  expect_explained(c, join, "generation 2] ints", true);
+  assert_true(is_right(c, o, &queries[0], 3));
+  oracle_close(o);
+}
+
 static void listing_tells_the_partitions(void **state) {
   api_case *c = *state;
   hf_hold *holds = NULL;
@@ -373,6 +397,7 @@ int main(void) {
       CASE(plan_tells_why_there_is_no_exchange, api_case_open),
       CASE(rows_that_are_dealt_by_a_query_are_held_so, api_case_open_two_slots),
       CASE(lost_hold_is_dealt_again, api_case_open),
+      cmocka_unit_test_setup_teardown(hold_is_dealt_after_a_restart, state_case_open, state_case_close),
       CASE(listing_tells_the_partitions, api_case_open),
       CASE(dataframe_that_is_repartitioned_is_held_so, api_case_open),
       CASE(option_that_cannot_be_is_refused, api_case_open),
