@@ -20,6 +20,7 @@ static void say_inline(job *j, held_need *need, const char *why) {
   need->state = NEED_ANSWERED;
   need->info = (held_info){.answer = HELD_INLINE};
   j->profile.held_inline += need->is_inlined ? 0 : 1;
+  j->profile.held_fills -= need->is_ours && !need->is_inlined ? 1 : 0; /* it was begun, and holds nothing */
   need->is_inlined = true;
   if (why != NULL) {
     need->stays_inline = true;

@@ -214,6 +214,7 @@ static void disk_full_in_a_fill_computes_inline_and_warns(void **state) {
     hf_profile profile = profile_of(&small, "SELECT count(h) AS n FROM wide", "5000000\n");
     assert_non_null(strstr(profile.warning, "computed inline, not held"));
     assert_int_equal(profile.held_inline, 1);
+    assert_int_equal(profile.held_fills, 0);
   }
   assert_int_equal(profile_of(&small, "SELECT count(h) AS n FROM fits", "10000\n").held_hits, 1);
   api_fails(&small, "SELECT * FROM wide", HF_E_DISK_FULL);
