@@ -115,7 +115,8 @@ hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out
 
 typedef struct plan_traits {
   bool indeterminate;
-  const char *why; /* the function or operator that makes it so; "" when determinate */
+  const char *why;       /* the function or operator that makes it so; "" when determinate */
+  const char *collation; /* of a column of the result, which blocks do not keep; "" when none has one */
 } plan_traits;
 
 /* Tells whether computing it again may give other rows: random functions, the clock, LIMIT without order, sample, first, list,

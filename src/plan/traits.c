@@ -195,24 +195,100 @@ static const char *why(struct json_object *value, bool in_checked_projection) {
   return why_members(value, skips, checks);
 }
 
+/* ---------------------------------------------------------------- collations */
+
+/* The first collation that is named in a value; NULL: none is. */
+static const char *find_collation(struct json_object *value) {
+  if (json_object_is_type(value, json_type_array)) {
+    const char *found = NULL;
+    for (size_t i = 0; found == NULL && i < json_object_array_length(value); i++) {
+      found = find_collation(json_object_array_get_idx(value, i));
+    }
+    return found;
+  }
+  if (!json_object_is_type(value, json_type_object)) {
+    return NULL;
+  }
+  const char *name = node_text(value, "collation");
+  if (name[0] != '\0') {
+    return name;
+  }
+  json_object_object_foreach(value, key, member) {
+    (void)key;
+    const char *found = find_collation(member);
+    if (found != NULL) {
+      return found;
+    }
+  }
+  return NULL;
+}
+
+/* Those of an operator's own list of expressions: of their results, not of what they are computed from. */
+static const char *collation_of_list(struct json_object *node, const char *list) {
+  const char *found = NULL;
+  for (size_t i = 0; found == NULL && i < node_count(node, list); i++) {
+    found = find_collation(node_get(node_at(node, list, i), "return_type"));
+  }
+  return found;
+}
+
+/* Operators that pass the columns of their inputs on. What is not here nor makes columns of its own is searched whole. */
+static const char *const PASSING[] = {
+    "LOGICAL_ORDER_BY", "LOGICAL_TOP_N",         "LOGICAL_LIMIT",
+    "LOGICAL_FILTER",   "LOGICAL_DISTINCT",      "LOGICAL_COMPARISON_JOIN",
+    "LOGICAL_UNION",    "LOGICAL_CROSS_PRODUCT", "LOGICAL_MATERIALIZED_CTE",
+};
+
+/* A collation of a column that an operator gives. */
+static const char *collation_of(struct json_object *node) {
+  if (node_is(node, "type", "LOGICAL_PROJECTION")) {
+    return collation_of_list(node, "expressions");
+  }
+  if (node_is(node, "type", "LOGICAL_AGGREGATE_AND_GROUP_BY")) {
+    const char *found = collation_of_list(node, "groups");
+    return found == NULL ? collation_of_list(node, "expressions") : found;
+  }
+  if (!is_among(PASSING, sizeof PASSING / sizeof PASSING[0], node_text(node, "type"))) {
+    return find_collation(node);
+  }
+  const char *found = NULL;
+  for (size_t i = 0; found == NULL && i < node_count(node, "children"); i++) {
+    found = collation_of(node_at(node, "children", i));
+  }
+  return found;
+}
+
+/* -------------------------------------------------------------------- traits */
+
 static hf_status set_why(plan_traits *out, const char *reason, arena *a, hf_error *error) {
   const char *copy = reason == NULL ? "" : arena_strdup(a, reason);
   if (copy == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the traits of a plan");
   }
-  *out = (plan_traits){.indeterminate = reason != NULL, .why = copy};
+  *out = (plan_traits){.indeterminate = reason != NULL, .why = copy, .collation = ""};
   return HF_OK;
 }
 
-hf_status plan_traits_of(engine *planner, const lowered *l, arena *a, plan_traits *out, hf_error *error) {
+static hf_status set_traits(plan_traits *out, const char *doubt, struct json_object *tree, arena *a,
+                            hf_error *error) {
+  HF_TRY(set_why(out, doubt == NULL ? why(tree, false) : doubt, a, error));
+  const char *collation = collation_of(node_at(tree, "plans", 0));
+  out->collation = collation == NULL ? "" : arena_strdup(a, collation);
+  return out->collation == NULL ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the traits of a plan")
+                                : HF_OK;
+}
+
+/* What makes a query indeterminate without a look at its plan; NULL: nothing. */
+static const char *doubt_of(const lowered *l) {
   for (size_t i = 0; i < l->n_inputs; i++) {
     if (l->inputs[i].indeterminate) {
-      return set_why(out, "a held result that is indeterminate", a, error);
+      return "a held result that is indeterminate";
     }
   }
-  if (l->clock != NULL) {
-    return set_why(out, l->clock, a, error);
-  }
+  return l->clock;
+}
+
+hf_status plan_traits_of(engine *planner, const lowered *l, arena *a, plan_traits *out, hf_error *error) {
   const char *sql = NULL, *json = NULL, *reason = NULL;
   engine_scan *scans = NULL;
   HF_TRY(plan_text_for_planner(l, a, &sql, &scans, error));
@@ -224,7 +300,7 @@ hf_status plan_traits_of(engine *planner, const lowered *l, arena *a, plan_trait
   if (json == NULL || node_parse(json, &tree, NULL) != HF_OK) {
     return set_why(out, "a plan that DuckDB cannot write down", a, error);
   }
-  status = set_why(out, why(tree, false), a, error);
+  status = set_traits(out, doubt_of(l), tree, a, error);
   json_object_put(tree);
   return status;
 }

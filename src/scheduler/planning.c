@@ -232,6 +232,14 @@ static hf_status look_for_light(engine *planner_engine, planning *p, hf_error *e
   return HF_OK;
 }
 
+/* Blocks keep no collation: who reads them back would compare other texts as equal. */
+static hf_status refuse_collation(const planning *p, hf_error *error) {
+  error_set(error, HF_E_LIMIT, "a held result cannot keep the collation of its columns: %s",
+            p->traits.collation);
+  error_hint(error, "hold the columns without it, and write COLLATE in the queries over them");
+  return HF_E_LIMIT;
+}
+
 static hf_status bind_on(void *context, engine *planner_engine, hf_error *error) {
   planning *p = context;
   HF_TRY(plan_describe(planner_engine, &p->query, p->memory, &p->columns, error));
@@ -243,7 +251,10 @@ static hf_status bind_on(void *context, engine *planner_engine, hf_error *error)
   } else if (!p->is_describing) {
     HF_TRY(pruning_try(planner_engine, p, error));
   }
-  return p->wants_traits ? plan_traits_of(planner_engine, &p->query, p->memory, &p->traits, error) : HF_OK;
+  if (p->wants_traits) {
+    HF_TRY(plan_traits_of(planner_engine, &p->query, p->memory, &p->traits, error));
+  }
+  return p->is_fill && p->traits.collation[0] != '\0' ? refuse_collation(p, error) : HF_OK;
 }
 
 /*
@@ -274,7 +285,7 @@ static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
   arena_free(p->memory);
   p->memory = arena_new();
   p->wants_traits = p->is_fill;
-  p->traits = (plan_traits){0};
+  p->traits = (plan_traits){.why = "", .collation = ""};
   p->graph = (cut_graph){0};
   p->pruning = NULL;
   p->fallback = NULL;

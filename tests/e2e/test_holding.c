@@ -417,10 +417,27 @@ static void two_threads_on_one_hold_fill_once_and_see_the_same(void **state) {
   hf_df_free(query);
 }
 
+/* Blocks keep no collation: the answer is computed in place, and says so, instead of comparing other texts. */
+static void column_with_a_collation_is_not_held(void **state) {
+  api_case *c = *state;
+  hf_df *query = api_sql(c, "SELECT c COLLATE NOCASE AS c FROM (VALUES ('a'), ('A'), ('b')) x(c)");
+  hf_df *held = api_cache(c, query);
+  assert_int_equal(hf_df_create_view(held, "letters", false, NULL), HF_OK);
+  hf_df *counted = api_sql(c, "SELECT count(*) FROM letters WHERE c = 'A'");
+  hf_profile profile = api_expect_df(c, counted, "2\n");
+  assert_int_equal(profile.held_inline, 1);
+  assert_non_null(strstr(profile.warning, "collation"));
+  assert_int_equal(api_storage(c, held).rows, 0);
+  hf_df_free(counted);
+  hf_df_free(held);
+  hf_df_free(query);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, api_case_open, api_case_close)
   const struct CMUnitTest tests[] = {
       CASE(cache_first_action_fills_second_reads_back),
+      CASE(column_with_a_collation_is_not_held),
       CASE(hit_after_source_deleted_still_answers),
       CASE(query_on_top_of_held_reads_it),
       CASE(hold_read_twice_in_one_query_fills_once),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -146,6 +147,35 @@ static void held_input_that_is_indeterminate_passes_it_on(void **state) {
   relation_release(r);
 }
 
+static void collation_of_a_result_column_is_told(void **state) {
+  static const char *const cases[][2] = {
+      {"SELECT b COLLATE NOCASE AS b FROM v", "nocase"},
+      {"SELECT a, b COLLATE NOCASE AS b FROM v ORDER BY a LIMIT 1", "nocase"},
+      {"SELECT DISTINCT b COLLATE NOCASE AS b FROM v", "nocase"},
+      {"SELECT max(a) AS a, b COLLATE NOCASE AS k FROM v GROUP BY k", "nocase"},
+      {"SELECT b COLLATE NOCASE AS b FROM v UNION ALL SELECT b FROM v", "nocase"},
+      {"SELECT [b COLLATE NOCASE] AS b FROM v", "nocase"},
+      {"FROM v", ""},
+      {"SELECT b FROM v ORDER BY b COLLATE NOCASE", ""},
+      {"SELECT a FROM v WHERE b COLLATE NOCASE = 'X'", ""},
+      {"SELECT count(*) FROM v GROUP BY b COLLATE NOCASE", ""},
+  };
+  plan_case *c = *state;
+  size_t failures = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    relation *r = plan_relation(c, cases[i][0]);
+    lowered l = plan_lowered(c, r);
+    plan_traits traits;
+    assert_int_equal(plan_traits_of(c->planner, &l, c->memory, &traits, &c->error), HF_OK);
+    if (strcasecmp(traits.collation, cases[i][1]) != 0) {
+      print_error("%s: \"%s\"\n", cases[i][0], traits.collation);
+      failures++;
+    }
+    relation_release(r);
+  }
+  assert_int_equal(failures, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_case, plan_case_close)
 
 int main(void) {
@@ -153,6 +183,7 @@ int main(void) {
       CASE(query_with_a_reason_names_it),
       CASE(query_without_a_reason_is_determinate),
       CASE(held_input_that_is_indeterminate_passes_it_on),
+      CASE(collation_of_a_result_column_is_told),
   };
   return cmocka_run_group_tests_name("traits", tests, NULL, NULL);
 }
