@@ -196,10 +196,10 @@ hf_status enum_splitter_convert(enum_splitter *s, duckdb_data_chunk chunk, struc
       s->children[i] = s->converted.children[n++];
     }
   }
-  static const void *no_buffer[] = {NULL};
+  static const void *const no_buffer[] = {NULL}; /* the interface has no const here, and nobody writes */
   *out = (struct ArrowArray){.length = (int64_t)rows,
                              .n_buffers = 1,
-                             .buffers = no_buffer,
+                             .buffers = (const void **)no_buffer,
                              .n_children = (int64_t)s->n_columns,
                              .children = s->children};
   return HF_OK;

@@ -139,7 +139,7 @@ void registry_each(const registry *r, const uuid *session,
                    bool (*each)(void *context, const entry_view *view), void *context);
 /* Puts an entry of the journal in place: Unavailable until its executors are live. Errors: OUT_OF_MEMORY, NAME_EXISTS
  * (the key has an entry). */
-hf_status registry_restore(registry *r, const entry_view *entry, hf_error *error);
+hf_status registry_restore(registry *r, const entry_view *from, hf_error *error);
 /* Fills *out with what registry_complete would put in place: borrows *output. False: not the claim of `job`. */
 bool registry_record(const registry *r, const uuid *key, job_id job, const entry_output *output,
                      entry_view *out);

@@ -88,10 +88,10 @@ void source_catalog_free(source_catalog *c);
  */
 hf_status source_resolve(source_catalog *c, const source_request *request, source **out, hf_error *error);
 /*
- * The same; *versions (in `a`) tells what must be as it was for the answer to be the same: its files, the directories
+ * The same; *versions (in `to`) tells what must be as it was for the answer to be the same: its files, the directories
  * that patterns looked into, links. They were looked at before anything was read.
  */
-hf_status source_resolve_versions(source_catalog *c, const source_request *request, arena *a,
+hf_status source_resolve_versions(source_catalog *c, const source_request *request, arena *to,
                                   source_versions *versions, source **out, hf_error *error);
 
 /*
