@@ -223,20 +223,31 @@ static const char *find_collation(struct json_object *value) {
   return NULL;
 }
 
+/* A function that gives text hands the collation of its arguments on; its own type in the plan does not tell. */
+static const char *collation_of_expression(struct json_object *expression) {
+  struct json_object *type = node_get(expression, "return_type");
+  const char *found = find_collation(type);
+  bool hands_on = node_is(expression, "expression_class", "BOUND_FUNCTION") && node_is(type, "id", "VARCHAR");
+  for (size_t i = 0; hands_on && found == NULL && i < node_count(expression, "children"); i++) {
+    found = collation_of_expression(node_at(expression, "children", i));
+  }
+  return found;
+}
+
 /* Those of an operator's own list of expressions: of their results, not of what they are computed from. */
 static const char *collation_of_list(struct json_object *node, const char *list) {
   const char *found = NULL;
   for (size_t i = 0; found == NULL && i < node_count(node, list); i++) {
-    found = find_collation(node_get(node_at(node, list, i), "return_type"));
+    found = collation_of_expression(node_at(node, list, i));
   }
   return found;
 }
 
 /* Operators that pass the columns of their inputs on. What is not here nor makes columns of its own is searched whole. */
 static const char *const PASSING[] = {
-    "LOGICAL_ORDER_BY", "LOGICAL_TOP_N",         "LOGICAL_LIMIT",
-    "LOGICAL_FILTER",   "LOGICAL_DISTINCT",      "LOGICAL_COMPARISON_JOIN",
-    "LOGICAL_UNION",    "LOGICAL_CROSS_PRODUCT", "LOGICAL_MATERIALIZED_CTE",
+    "LOGICAL_ORDER_BY",         "LOGICAL_TOP_N",           "LOGICAL_LIMIT", "LOGICAL_FILTER",
+    "LOGICAL_DISTINCT",         "LOGICAL_COMPARISON_JOIN", "LOGICAL_UNION", "LOGICAL_CROSS_PRODUCT",
+    "LOGICAL_MATERIALIZED_CTE", "LOGICAL_WINDOW",
 };
 
 /* A collation of a column that an operator gives. */
@@ -251,7 +262,7 @@ static const char *collation_of(struct json_object *node) {
   if (!is_among(PASSING, sizeof PASSING / sizeof PASSING[0], node_text(node, "type"))) {
     return find_collation(node);
   }
-  const char *found = NULL;
+  const char *found = node_is(node, "type", "LOGICAL_WINDOW") ? collation_of_list(node, "expressions") : NULL;
   for (size_t i = 0; found == NULL && i < node_count(node, "children"); i++) {
     found = collation_of(node_at(node, "children", i));
   }
