@@ -189,7 +189,7 @@ static hf_status put_fill(scheduler *s, const planning *p, const held_need *need
   }
   job_request request = {
       .session = p->session, .relation = relation_look(need->node).input, .settings = *p->settings};
-  planning fill = {.is_fill = true};
+  planning fill = {.shows_fill = true};
   hf_status status = lower_by_looks(s, &fill, &request, error);
   if (status == HF_OK) {
     status = planning_bind(s, &fill, error);

@@ -272,7 +272,7 @@ hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
   planner_user user = {.who = p, .use = bind_on, .context = p};
   p->n_tasks = p->is_describing ? 1 : cutting_tasks(s, p);
   p->dealing = (relation_dealing){0};
-  if (p->is_fill && relation_is_dealt(p->relation, &p->dealing)) {
+  if ((p->is_fill || p->shows_fill) && relation_is_dealt(p->relation, &p->dealing)) {
     p->ordered = false; /* rows that are dealt are in no order */
   }
   p->may_be_light =

@@ -140,6 +140,7 @@ typedef struct planning {
   const relation *relation; /* borrowed */
   const job_settings *settings;
   bool is_fill;             /* traits are stored with the entry */
+  bool shows_fill;          /* for EXPLAIN: what a fill would run */
   bool wants_traits;        /* they are worked out */
   bool is_describing;       /* only the columns are wanted */
   relation_dealing dealing; /* of a fill: how its rows are to be dealt; n 0: as they come */

@@ -160,11 +160,12 @@ static hf_status close_root(cutter *c, const cut_part *part, bool ordered) {
   if (keys.n > 0) {
     return cut_close(c, part, &keys, false, &last);
   }
-  if (!part->is_one && part->n_deals > 0 && part->modulus == c->options->tasks) {
+  HF_TRY(cut_close(c, part, NULL, ordered, &last));
+  if (!part->is_one && !c->is_undealt && part->n_deals > 0 && part->modulus == c->options->tasks) {
     c->n_keys = part->deals[0].n;
     c->keys = part->deals[0].columns;
   }
-  return cut_close(c, part, NULL, ordered, &last);
+  return HF_OK;
 }
 
 static hf_status cut_root(cutter *c, const tree_node *root, bool whole) {

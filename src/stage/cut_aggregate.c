@@ -293,6 +293,7 @@ static hf_status group_keys(cutter *c, const tree_aggregate *g, cut_part *part, 
   *are_together = !part->is_one && grouped.n_deals > 0;
   if (*are_together) {
     *part = grouped;
+    part->needs_deals = true;
   }
   return HF_OK;
 }

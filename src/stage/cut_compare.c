@@ -119,13 +119,14 @@ static bool is_key(const cut_keys *keys, size_t at) {
   return false;
 }
 
-bool cut_is_together(const cut_part *part, const cut_keys *keys) {
+bool cut_is_together(cut_part *part, const cut_keys *keys) {
   for (size_t d = 0; !part->is_one && d < part->n_deals; d++) {
     size_t n = 0;
     while (n < part->deals[d].n && is_key(keys, part->deals[d].columns[n])) {
       n++;
     }
     if (n == part->deals[d].n) {
+      part->needs_deals = true;
       return true;
     }
   }

@@ -32,6 +32,7 @@ typedef struct cut_part {
   uint32_t modulus;
   size_t n_deals;
   cut_deal deals[CUT_MOST_DEALS];
+  bool needs_deals; /* an operator in it relies on them; else sources in it are better split evenly */
 } cut_part;
 
 /* A CTE that references read. */
@@ -62,7 +63,9 @@ typedef struct cutter {
   cut_reading *readings;
   const cut_cte *ctes;
   uint64_t next_cte; /* numbers that the plan does not use */
-  size_t n_keys;     /* see cut_graph */
+  bool
+      is_undealt; /* the stage that was made last split what was dealt: its part is dealt by nothing any more */
+  size_t n_keys; /* see cut_graph */
   const size_t *keys;
 } cutter;
 
@@ -165,8 +168,8 @@ bool cut_is_volatile(const tree_expression *e);
 bool cut_window_is_ordered(const tree_expression *e);
 /* Whether a subtree has an operator whose answer depends on the order of the rows below it. */
 bool cut_relies_on_order(const tree_node *node);
-/* Whether rows with equal keys are in one task: it is dealt by some of the keys. */
-bool cut_is_together(const cut_part *part, const cut_keys *keys);
+/* Whether rows with equal keys are in one task: it is dealt by some of the keys. Then the caller relies on that. */
+bool cut_is_together(cut_part *part, const cut_keys *keys);
 /* Whether it is dealt by just these keys, in their order, in as many partitions. */
 bool cut_is_dealt(const cutter *c, const cut_part *part, const cut_keys *keys);
 /*

@@ -260,6 +260,7 @@ hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *
   if (out->is_one) {
     out->why = x.sides[LEFT].why[0] != '\0' ? x.sides[LEFT].why : x.sides[RIGHT].why;
   } else {
+    out->needs_deals = x.sides[LEFT].needs_deals || x.sides[RIGHT].needs_deals;
     HF_TRY(set_deals(&x, whole, out));
   }
   estimate(&x, out);

@@ -69,6 +69,7 @@ static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts
   for (size_t i = 0; i < node->n_children; i++) {
     out->rows += parts[i].rows;
     out->bytes += parts[i].bytes;
+    out->needs_deals |= parts[i].needs_deals;
     out->why = out->why[0] != '\0' ? out->why : parts[i].why;
   }
   return cut_put(c, node, parts, node->n_children, &out->node);

@@ -165,8 +165,22 @@ static hf_status add_stage(cutter *c, const cut_stage *made, uint32_t *at) {
   return HF_OK;
 }
 
+/* Nobody relies on how its sources are dealt: they are shared evenly. */
+static bool split_sources(cutter *c, const tree_node *node) {
+  bool is_split = node->kind == TREE_GET && cut_source_of(c, node) != NULL &&
+                  c->readings[node->number].share == CUT_PARTITION;
+  if (is_split) {
+    c->readings[node->number].share = CUT_SPLIT;
+  }
+  for (size_t i = 0; i < node->n_children; i++) {
+    is_split |= split_sources(c, node->children[i]);
+  }
+  return is_split;
+}
+
 hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool ordered, uint32_t *stage) {
   const tree_node *node = part->node;
+  c->is_undealt = !part->needs_deals && split_sources(c, node);
   if (node->n_columns == 0) {
     HF_TRY(add_column(c, node, &node));
   }
@@ -321,11 +335,13 @@ static hf_status set_deal(cutter *c, cut_part *part, const cut_keys *keys) {
 hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ordered) {
   uint32_t stage = 0;
   if (cut_is_dealt(c, part, keys)) {
+    part->needs_deals = true;
     return HF_OK;
   }
   HF_TRY(cut_close(c, part, keys, ordered, &stage));
   HF_TRY(cut_read(c, stage, CUT_PARTITION, ordered, part->node, &part->node));
   part->is_one = false;
+  part->needs_deals = false;
   part->what = "";
   return set_deal(c, part, keys);
 }

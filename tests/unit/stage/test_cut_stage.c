@@ -144,6 +144,39 @@ static void source_that_is_dealt_needs_no_exchange(void **state) {
   c->sources[0].n_keys = c->sources[1].n_keys = 0;
 }
 
+/* Even shares, unless somebody relies on the partitions; a CTE of even shares is dealt by nothing. */
+static void source_is_read_by_partitions_only_where_that_serves(void **state) {
+  static const size_t key_of_t[] = {1};
+  static const struct {
+    const char *sql;
+    size_t n_stages;
+    cut_share share; /* of the first input of the first stage */
+  } cases[] = {
+      {"SELECT v FROM t", 1, CUT_SPLIT},
+      {"SELECT v, count(*) FROM t GROUP BY v", 2, CUT_SPLIT},
+      {"SELECT k, count(*) FROM t GROUP BY k", 1, CUT_PARTITION},
+      {"SELECT k, n + 1 FROM (SELECT k, count(*) AS n FROM t GROUP BY k) WHERE n > 1", 1, CUT_PARTITION},
+      {"WITH c AS MATERIALIZED (SELECT k, v FROM t WHERE v > 3) "
+       "SELECT k, count(*), (SELECT max(v) FROM c) FROM c GROUP BY k",
+       5, CUT_SPLIT},
+  };
+  cut_case *c = *state;
+  c->sources[0].modulus = 8;
+  c->sources[0].n_keys = 1;
+  c->sources[0].keys = key_of_t;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cut_graph graph = cut_query(c, cases[i].sql, 0);
+    cut_outcome out;
+    cut_case_run(c, cases[i].sql, 4, 0, &out);
+    if (graph.n_stages != cases[i].n_stages || graph.stages[0].inputs[0].share != cases[i].share ||
+        out.problem[0] != '\0') {
+      fail_msg("%s: %zu stages, share %d %s", cases[i].sql, graph.n_stages,
+               (int)graph.stages[0].inputs[0].share, out.problem);
+    }
+  }
+  c->sources[0].n_keys = 0;
+}
+
 static void result_tells_how_it_is_dealt(void **state) {
   static const size_t second[] = {1};
   cut_case *c = *state;
@@ -268,6 +301,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stages_of_a_query_are_no_more_than_needed),
       cmocka_unit_test(source_that_is_dealt_needs_no_exchange),
+      cmocka_unit_test(source_is_read_by_partitions_only_where_that_serves),
       cmocka_unit_test(result_tells_how_it_is_dealt),
       cmocka_unit_test(join_side_whose_unmatched_rows_get_out_is_never_whole),
       cmocka_unit_test(stage_of_one_task_says_why),
