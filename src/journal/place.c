@@ -37,6 +37,9 @@ static hf_status as_state_dir(hf_error *error, hf_status status) {
   error_move(&inner, error);
   error_set(error, HF_E_STATE_DIR, "%s",
             inner.message == NULL ? "the state directory cannot be used" : inner.message);
+  error_hint(
+      error,
+      "make it writable, which even a query that only reads needs, or choose another with --state-dir");
   error_cause(error, inner.cause);
   hf_error_reset(&inner);
   return HF_E_STATE_DIR;
@@ -45,6 +48,9 @@ static hf_status as_state_dir(hf_error *error, hf_status status) {
 static hf_status refuse_errno(hf_error *error, const char *problem, const char *path) {
   int number = errno;
   hf_status status = error_set_errno(error, number, HF_E_IO, "%s: %s", problem, path);
+  if (status == HF_E_DISK_FULL) {
+    error_hint(error, "free space in the file system of the state directory");
+  }
   return as_state_dir(error, status);
 }
 

@@ -33,6 +33,16 @@ size_t step_find_column(const schema *columns, const char *name, bool *several) 
   return found;
 }
 
+/* The first few, when none is near. */
+static void hint_columns(const schema *columns, hf_error *error) {
+  buf names = {0};
+  for (size_t i = 0; i < columns->n_columns && i < 8; i++) {
+    buf_printf(&names, "%s\"%.64s\"", i == 0 ? "" : ", ", columns->columns[i].name);
+  }
+  error_hint(error, "the columns are %s%s", buf_cstr(&names), columns->n_columns > 8 ? ", …" : "");
+  buf_reset(&names);
+}
+
 hf_status build_column_missing(const step_maker *m, const step_side *side, const char *name) {
   nearest near = nearest_to(name);
   for (size_t i = 0; i < side->columns->n_columns; i++) {
@@ -41,6 +51,8 @@ hf_status build_column_missing(const step_maker *m, const step_side *side, const
   error_set(m->error, HF_E_COLUMN_NOT_FOUND, "no column has this name: %.200s", name);
   if (near.best != NULL) {
     error_hint(m->error, "did you mean \"%s\"?", near.best);
+  } else {
+    hint_columns(side->columns, m->error);
   }
   return HF_E_COLUMN_NOT_FOUND;
 }

@@ -245,7 +245,7 @@ def disk_that_is_full_or_read_only(place):
         subprocess.run(["mount", "-o", "remount,ro", small], check=True)
         done = state.sql("-c", "SELECT 1")
         same((done.status, done.out), (1, ""))
-        has(done.err, "STATE_DIR", "hint: ")
+        has(done.err, "STATE_DIR", "hint: make it writable")
         subprocess.run(["mount", "-o", "remount,rw", small], check=True)
         state.is_hit()
     finally:

@@ -279,6 +279,8 @@ static void column_missing_is_answered_with_the_nearest(void **state) {
   assert_string_equal(c->error.hint, "did you mean \"name\"?");
   assert_null(step_add(c, steps_build(c, "v"), "rename: nme = j"));
   assert_string_equal(c->error.hint, "did you mean \"name\"?");
+  assert_null(step_add(c, steps_build(c, "v"), "repartition: 8 | somewhere"));
+  assert_non_null(strstr(c->error.hint, "the columns are \"k\", "));
 }
 
 static void view_over_built_relation_reads_as_a_table(void **state) {
