@@ -129,8 +129,8 @@ hf_status cut_cte_of(cutter *c, const tree_node *node, cut_order order, cut_part
   bool ordered = order == ORDER_NEEDED || cut_relies_on_order(node->children[1]);
   HF_TRY(cut_node(c, node->children[0], ordered ? ORDER_NEEDED : ORDER_ANY, &own.part));
   own.part.what = cut_text(c, "%s (CTE)", own.part.what[0] == '\0' ? "rows" : own.part.what);
+  own.part.needs_deals |= own.part.n_deals > 0; /* those who read it may */
   HF_TRY(cut_close(c, &own.part, NULL, ordered, &own.stage));
-  own.part.n_deals = c->is_undealt ? 0 : own.part.n_deals;
   c->ctes = &own;
   hf_status status = cut_node(c, node->children[1], order, out);
   c->ctes = own.outer;
