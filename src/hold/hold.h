@@ -107,6 +107,8 @@ complete_result registry_complete(registry *r, const uuid *key, job_id job, cons
  */
 void registry_abort(registry *r, const uuid *key, job_id job, hf_error_class error_class,
                     registry_actions *actions);
+/* Keeps `why` (static) for the listing: the last computation ended and nothing is held. */
+void registry_tell(registry *r, const uuid *key, const char *why);
 /* Takes a waiter off the list (its query was cancelled). The claim's job is cancelled when nobody is left. */
 void registry_leave(registry *r, const uuid *key, job_id waiter, registry_actions *actions);
 /* Removes the entry, Pending ones too (its job is cancelled, its waiters look again); `why` is kept for the listing

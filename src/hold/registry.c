@@ -266,6 +266,13 @@ void registry_abort(registry *r, const uuid *key, job_id job, hf_error_class err
   claim_clear(r, entry);
 }
 
+void registry_tell(registry *r, const uuid *key, const char *why) {
+  registry_entry *entry = registry_find(r, key);
+  if (entry != NULL) {
+    entry->last_drop = why;
+  }
+}
+
 void registry_leave(registry *r, const uuid *key, job_id waiter, registry_actions *actions) {
   registry_entry *entry = registry_find(r, key);
   registry_action *node = entry == NULL ? NULL : waiter_find(entry, waiter);

@@ -403,6 +403,9 @@ void held_settle(scheduler *s, job *fill) {
   } else if (enter(s, fill, &output)) {
     return;
   }
+  if (class == HF_CLASS_RESOURCE) {
+    registry_tell(s->registry, &fill->key, leaving_why_not(fill->error.code));
+  }
   registry_abort(s->registry, &fill->key, fill->id, class, &s->actions);
 }
 

@@ -116,6 +116,17 @@ static bool make_room(scheduler *s, const uuid *session, uint64_t held, uint64_t
          evict(s, session, held - room, limit->why);
 }
 
+const char *leaving_why_not(hf_status code) {
+  switch (code) {
+    case HF_E_DISK_FULL:
+      return "not held: no space on the disk";
+    case HF_E_OUT_OF_MEMORY:
+      return "not held: no memory";
+    default:
+      return "not held: a limit";
+  }
+}
+
 const char *leaving_refuse(scheduler *s, const job *fill) {
   room_limit of_session = {fill->settings.hold_session_max_bytes, "evicted: hold.session_max_bytes"};
   room_limit of_all = {s->hold_max_bytes, "evicted: hold.max_bytes"};

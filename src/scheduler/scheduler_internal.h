@@ -391,6 +391,8 @@ void leaving_note(scheduler *s, owner *of, const job_settings *settings);
 void leaving_rested(scheduler *s, owner *of);
 /* Makes room for what the fill made, at the cost of others. NULL: there is room; else why there is none (static). */
 const char *leaving_refuse(scheduler *s, const job *fill);
+/* Why a computation that found no room is not held, for the listing; static. */
+const char *leaving_why_not(hf_status code);
 /* An entry has come, with the settings of its fill (NULL: from the journal); or goes. */
 void leaving_admitted(scheduler *s, const uuid *session, uint64_t bytes, const job_settings *settings);
 void leaving_dropped(scheduler *s, const entry_view *view);

@@ -215,6 +215,7 @@ static void disk_full_in_a_fill_computes_inline_and_warns(void **state) {
     assert_non_null(strstr(profile.warning, "computed inline, not held"));
     assert_int_equal(profile.held_inline, 1);
     assert_int_equal(profile.held_fills, 0);
+    expect_listed(&small, "not held: no space on the disk");
   }
   assert_int_equal(profile_of(&small, "SELECT count(h) AS n FROM fits", "10000\n").held_hits, 1);
   api_fails(&small, "SELECT * FROM wide", HF_E_DISK_FULL);
