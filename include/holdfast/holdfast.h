@@ -472,13 +472,14 @@ void hf_cancel_free(hf_cancel *cancel);
 /* What an action did; filled when it returns. */
 typedef struct hf_profile {
   uint64_t job;
-  uint64_t elapsed_us;          /* from the call to the committed result */
-  uint64_t planning_us;         /* thereof parsing, binding and resolving names */
-  uint64_t tasks_run;           /* tasks of this query and of the fills it started or waited for */
-  uint64_t source_rows;         /* rows read from files and client data by those tasks */
-  uint64_t source_files;        /* files that those tasks were given to read */
-  uint64_t held_hits;           /* held results read back that were there */
-  uint64_t held_fills;          /* held results that this action had computed */
+  uint64_t elapsed_us;   /* from the call to the committed result */
+  uint64_t planning_us;  /* thereof parsing, binding and resolving names */
+  uint64_t tasks_run;    /* tasks of this query and of the fills it started or waited for */
+  uint64_t source_rows;  /* rows read from files and client data by those tasks */
+  uint64_t source_files; /* files that those tasks were given to read */
+  uint64_t held_hits;    /* held results read back that were there */
+  uint64_t
+      held_fills; /* held results that this action had computed and could read; what failed or was outdated counts not */
   uint64_t held_waits;          /* held results that it waited for while another action computed them */
   uint64_t held_inline;         /* held nodes computed inline, because a fill failed or was released */
   uint64_t held_rows;           /* rows read back from held results */

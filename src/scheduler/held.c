@@ -20,8 +20,8 @@ static void say_inline(job *j, held_need *need, const char *why) {
   need->state = NEED_ANSWERED;
   need->info = (held_info){.answer = HELD_INLINE};
   j->profile.held_inline += need->is_inlined ? 0 : 1;
-  j->profile.held_fills -= need->is_ours && !need->is_inlined ? 1 : 0; /* it was begun, and holds nothing */
   need->is_inlined = true;
+  need->is_filling = false;
   if (why != NULL) {
     need->stays_inline = true;
     snprintf(j->profile.warning, sizeof j->profile.warning, "computed inline, not held: %s", why);
@@ -92,6 +92,8 @@ static hf_status say_read(scheduler *s, job *j, held_need *need, hf_error *error
   HF_TRY(registry_lease_add(s->registry, &need->key, j->id, error));
   HF_TRY(copy_entry(&view, need, j->plan.lasting, error));
   need->state = NEED_ANSWERED;
+  j->profile.held_fills += need->is_filling ? 1 : 0;
+  need->is_filling = false;
   need->wants_check = j->settings.follows_sources && !need->is_ours && need->n_stale < REPLANS_AT_MOST;
   if (j->is_fill || need->wants_check) {
     HF_TRY(freshness_copy(&view, need, j->plan.lasting, error));
@@ -199,8 +201,8 @@ static hf_status ask(scheduler *s, job *j, held_need *need, hf_error *error) {
   job_id fill = {s->next_job}; /* job_new gives it this id */
   switch (registry_begin_or_wait(s->registry, &need->key, &j->session, fill, j->id, error)) {
     case BEGIN_CLAIMED:
-      j->profile.held_fills++;
       need->is_ours = true;
+      need->is_filling = true;
       wait_for(s, need);
       start_fill(s, j, need, row);
       return HF_OK;

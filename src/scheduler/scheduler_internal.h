@@ -82,8 +82,10 @@ typedef struct held_need {
   bool is_inlined;   /* counted as inline */
   bool stays_inline; /* its fill failed: not asked again by this job */
   bool is_ours;      /* this job had it computed: it is as fresh as the job */
-  bool wants_check;  /* its sources are to be looked at before it is read: by a planning thread */
-  bool is_stale;     /* that was done, and they have changed */
+  bool
+      is_filling; /* this job began its fill, and has not read it: a fill counts when it gave something to read */
+  bool wants_check; /* its sources are to be looked at before it is read: by a planning thread */
+  bool is_stale;    /* that was done, and they have changed */
   unsigned n_stale;
   job_id fill; /* WAITING: whose claim it is */
   hf_error fill_error;

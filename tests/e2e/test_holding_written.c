@@ -159,7 +159,7 @@ static void written_path_begins_running_fills_again(void **state) {
   put_file(c, "a.csv", "n\n1\n2\n");
   session_note_written(c->mine, path_of(c, "a.csv"));
   pthread_join(thread, NULL);
-  assert_int_equal(k.profile.held_fills, 2);
+  assert_int_equal(k.profile.held_fills, 1); /* the first gave nothing to read */
   assert_int_equal(k.rows, 2);
   assert_int_equal(state_of(c->mine, held), HF_HOLD_MATERIALISED);
   relation_release(held);
@@ -190,7 +190,7 @@ static void written_again_and_again_ends_in_computing_inline(void **state) {
   assert_int_equal(rows_of(c->mine, held, &profile), 2);
   atomic_store(&w.stop, true);
   pthread_join(thread, NULL);
-  assert_int_equal(profile.held_fills, 3);
+  assert_int_equal(profile.held_fills, 0); /* none of the three gave anything */
   assert_int_equal(profile.held_inline, 1);
   assert_non_null(strstr(profile.warning, "written while it was computed"));
   assert_int_equal(rows_of(c->mine, held, &profile), 2);
