@@ -225,6 +225,12 @@ static hf_status make_checked(const step_maker *m, const build_step *given) {
   if (given->kind != BUILD_FILTER) {
     HF_TRY(check_keys(m, list, m->step->n_expressions));
   }
+  for (size_t i = 0; i < m->step->n_expressions; i++) {
+    if ((list[i].shape & STEP_ROWS) != 0) { /* DuckDB would give each row several times */
+      return build_invalid(m, "an order and a condition may not make other rows: unnest in a step before",
+                           list[i].text + list[i].begin);
+    }
+  }
   m->step->out = m->step->in;
   return build_bind(m, list, NULL);
 }

@@ -73,6 +73,7 @@ static void empty_arguments_are_named(void **state) {
   FAILS(INVALID, "empty: columns", hf_df_join_using, df, df, NONE, HF_JOIN_INNER);
   FAILS(INVALID, "empty: name", hf_df_alias, df, "");
   FAILS(INVALID, "empty: keys", hf_df_order_by, df, NONE);
+  FAILS(INVALID, "make other rows", hf_df_order_by, df, HF_LIST("unnest([id, id])"));
   FAILS(INVALID, "not UTF-8: condition", hf_df_filter, df, "'\xff'");
   FAILS(INVALID, "not UTF-8: name", hf_df_with_column, df, "\xc3", "1");
   FAILS(INVALID, "no such type of join: 99", hf_df_join, df, df, "true", (hf_join)99);
