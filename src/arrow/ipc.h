@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrow IPC streams: writing what a batch builder holds, reading record batches
- * out of mapped memory without copying, by projection, and cutting windows out of
+ * Arrow IPC streams: writing what a batch builder holds, compressed or not, reading
+ * record batches out of mapped memory without copying, by projection, and cutting windows out of
  * them. Messages start and end at
  * multiples of 64 bytes, buffers too, so that a mapped one is aligned.
  * Source: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
@@ -25,9 +25,12 @@ void ipc_write_end(buf *out);
 
 /*
  * Sees the parts of a message that carry something, in their order: part 0 is the header, part i + 1 the buffers of
- * column i (of the schema). For checksums: what a writer's sees, a reader's sees again, of the columns it picked.
+ * column i (of the schema), as they lie in the file; a compressed one in two pieces, the first its length of 8 bytes. For checksums: what a writer's sees, a reader's sees again, of the columns it picked.
  */
 typedef void (*ipc_observe_fn)(void *context, size_t part, const void *bytes, size_t length);
+
+/* How the buffers of a body are written; the header of each batch says so. */
+typedef enum ipc_compression { IPC_COMPRESSION_NONE, IPC_COMPRESSION_LZ4 } ipc_compression;
 
 /* The codes that a batch has in place of a column's values. */
 typedef struct ipc_codes {
@@ -43,6 +46,8 @@ typedef struct ipc_target {
   ipc_observe_fn observe; /* or NULL */
   void *context;
   const ipc_codes *codes; /* one a column, or NULL */
+  ipc_compression
+      compression; /* of batches; dictionaries stay as they are: they are small, and merged when read */
 } ipc_target;
 
 /* Writes the message of the builder's rows: header, then body. *written tells its length. Errors: OUT_OF_MEMORY,
@@ -94,12 +99,17 @@ typedef struct ipc_read_options {
 } ipc_read_options;
 
 /*
- * Decodes the record batch message at the cursor and moves it behind. The array points into that memory; it does not
- * need the decoder, and each of its children may be moved out and released alone. Without columns it is a struct without
+ * Decodes the record batch message at the cursor and moves it behind. The array points into that memory, or, where it is
+ * compressed, into memory of its own (of the columns picked); it does not need the decoder, and each of its children may be moved out and released alone. Without columns it is a struct without
  * children whose length is the batch's. Errors: BLOCK_CORRUPT, OUT_OF_MEMORY.
  */
 hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
                          struct ArrowArray *out, hf_error *error);
+
+/* Lets `observe` see the record batch message at the cursor and moves it behind, without making anything of it: of a
+ * compressed one nothing is unpacked. Errors: BLOCK_CORRUPT (a header or buffers that do not hold). */
+hf_status ipc_observe_batch(const ipc_decoder *d, ipc_cursor *from, ipc_observe_fn observe, void *context,
+                            hf_error *error);
 
 /* Decodes the dictionary message at the cursor and moves it behind. The decoder is one of a schema of one column, the
  * dictionary's own; *out is a struct of that column. Otherwise as ipc_read_batch. */

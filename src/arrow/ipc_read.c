@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading record batches out of memory. One block of memory holds the structs of
- * a batch; the buffers stay where they are. nanoarrow's own decoder is not used
+ * a batch; the buffers stay where they are, unless they are compressed. nanoarrow's own decoder is not used
  * here: it adds offset and length of a buffer without a look at overflow, and
  * allocates for each buffer.
  *
- * Invariant R1: every buffer handed out lies within the message's body and is as
- * long as the rows of its array need. R2: with `validate`, so does every element
- * that an offset or a type id leads to.
+ * Invariant R1: every buffer handed out lies within the message's body, or in memory
+ * of the batch, and is as long as the rows of its array need. R2: with `validate`, so does every element
+ * that an offset or a type id leads to. R3: no more is unpacked than the rows need
+ * and the bytes of the body can give.
  */
 #include "arrow/ipc.h"
 
 #include "arrow/batch_internal.h"
 #include "arrow/bits.h"
 #include "arrow/flatbuffer.h"
+#include "arrow/ipc_lz4.h"
 #include "arrow/layout.h"
 #include "base/mem.h"
 
@@ -26,7 +28,8 @@ enum {
   DICTIONARY_BATCH = 2,
   RECORD_BATCH = 3,
   VERSION_5 = 4,
-  BUFFER_ALIGNMENT = 8
+  BUFFER_ALIGNMENT = 8,
+  MOST_PADDING = 64 /* of an unpacked buffer behind what its rows need */
 };
 
 /* Rows beyond which sums and products might overflow. */
@@ -36,6 +39,7 @@ typedef struct picked {
   const layout *layout;
   size_t column;
   size_t node, buffer; /* where its entries start in a message */
+  size_t n_buffers;
 } picked;
 
 struct ipc_decoder {
@@ -45,6 +49,7 @@ struct ipc_decoder {
   size_t n_picked;
   picked *picked;
   size_t out_nodes, out_buffers; /* of the picked columns, without the root */
+  lz4_reader *lz4;               /* made for the first compressed batch */
 };
 
 static hf_status no_memory(hf_error *error) {
@@ -79,6 +84,7 @@ static hf_status pick_columns(ipc_decoder *d, const size_t *columns, size_t n_co
     all[i] =
         (picked){.layout = &d->layout.children[i], .column = i, .node = d->n_nodes, .buffer = d->n_buffers};
     count_entries(all[i].layout, &d->n_nodes, &d->n_buffers);
+    all[i].n_buffers = d->n_buffers - all[i].buffer;
   }
   for (size_t i = 0; i < d->n_picked; i++) {
     size_t column = columns == NULL ? i : columns[i];
@@ -125,6 +131,7 @@ hf_status ipc_decoder_new_coded(const struct ArrowSchema *block_schema, const ui
 
 void ipc_decoder_free(ipc_decoder *d) {
   if (d != NULL) {
+    lz4_reader_free(d->lz4);
     arena_free(d->memory);
     mem_free(d);
   }
@@ -141,6 +148,7 @@ typedef struct decoded {
   struct ArrowArray **children;
   const void **buffers;
   size_t used_nodes, used_children, used_buffers;
+  lz4_memory *unpacked;
 } decoded;
 
 static decoded *decoded_new(const ipc_decoder *d, const ipc_read_options *options) {
@@ -159,6 +167,11 @@ static decoded *decoded_new(const ipc_decoder *d, const ipc_read_options *option
   return batch;
 }
 
+static void decoded_free(decoded *batch) {
+  lz4_memory_free(batch->unpacked);
+  mem_free(batch);
+}
+
 static void release_array(struct ArrowArray *array) {
   for (int64_t i = 0; i < array->n_children; i++) {
     if (array->children[i]->release != NULL) {
@@ -171,7 +184,7 @@ static void release_array(struct ArrowArray *array) {
     if (batch->on_release != NULL) {
       batch->on_release(batch->context);
     }
-    mem_free(batch);
+    decoded_free(batch);
   }
 }
 
@@ -188,12 +201,14 @@ static void take_children(decoded *batch, struct ArrowArray *array, size_t n_chi
 /* ------------------------------------------------------------------- reading */
 
 typedef struct reader {
+  ipc_decoder *d;
   decoded *batch;
   const uint8_t *nodes, *buffers; /* entries of the message */
   size_t node, buffer;            /* the next of them */
   const uint8_t *body;
   uint64_t body_bytes;
   size_t part; /* of the column */
+  bool is_compressed;
   const ipc_read_options *options;
   hf_error *error;
 } reader;
@@ -204,8 +219,8 @@ static uint64_t entry_at(const uint8_t *entries, size_t i, size_t half) {
   return value;
 }
 
-/* Takes the next buffer, of at least `least` bytes. */
-static hf_status take_buffer(reader *r, uint64_t least, const void **out, uint64_t *length) {
+/* Finds the next buffer as it lies in the body. */
+static hf_status find_buffer(reader *r, const void **out, uint64_t *length) {
   static const uint64_t nothing[8] = {0};
   uint64_t offset = entry_at(r->buffers, r->buffer, 0);
   *length = entry_at(r->buffers, r->buffer, 1);
@@ -213,26 +228,65 @@ static hf_status take_buffer(reader *r, uint64_t least, const void **out, uint64
   if (offset > r->body_bytes || *length > r->body_bytes - offset) {
     return corrupt(r->error, "a buffer ends behind the body", offset, r->body_bytes);
   }
-  if (*length < least) {
-    return corrupt(r->error, "a buffer is too short", *length, least);
+  if (r->is_compressed && *length > 0 && *length < LZ4_PREFIX_BYTES) {
+    return corrupt(r->error, "a buffer is too short", *length, LZ4_PREFIX_BYTES);
   }
   *out = *length == 0 ? (const void *)nothing : r->body + offset;
   if ((uintptr_t)*out % BUFFER_ALIGNMENT != 0) {
     return corrupt(r->error, "a buffer is not aligned", offset, BUFFER_ALIGNMENT);
   }
+  uint64_t prefix = r->is_compressed ? LZ4_PREFIX_BYTES : 0;
   if (r->options->observe != NULL && *length > 0) {
-    r->options->observe(r->options->observer, r->part, *out, *length);
+    if (prefix > 0) {
+      r->options->observe(r->options->observer, r->part, *out, prefix);
+    }
+    r->options->observe(r->options->observer, r->part, (const uint8_t *)*out + prefix, *length - prefix);
   }
   return HF_OK;
+}
+
+/* Unpacks a buffer in place of which `at` stands in the body; *length becomes its own. */
+static hf_status unpack_buffer(reader *r, const uint8_t *at, uint64_t least, const void **out,
+                               uint64_t *length) {
+  int64_t declared = 0;
+  memcpy(&declared, at, sizeof declared);
+  uint64_t packed = *length - LZ4_PREFIX_BYTES;
+  if (declared == LZ4_LEFT_ALONE) {
+    *out = at + LZ4_PREFIX_BYTES;
+    *length = packed;
+    return HF_OK;
+  }
+  *length = (uint64_t)declared;
+  if (declared < 0 || packed < *length / LZ4_MOST_RATIO || *length < least ||
+      *length - least > MOST_PADDING) {
+    return corrupt(r->error, "the length of a compressed buffer", *length, least);
+  }
+  if (r->d->lz4 == NULL) {
+    HF_TRY(lz4_reader_new(&r->d->lz4, r->error));
+  }
+  lz4_frame frame = {.bytes = at + LZ4_PREFIX_BYTES, .length = packed, .content = *length};
+  return *length == 0 ? HF_OK : lz4_unpack(r->d->lz4, &frame, &r->batch->unpacked, out, r->error);
+}
+
+/* Takes the next buffer, of at least `least` bytes. */
+static hf_status take_buffer(reader *r, uint64_t least, const void **out, uint64_t *length) {
+  HF_TRY(find_buffer(r, out, length));
+  if (r->is_compressed && *length > 0) {
+    HF_TRY(unpack_buffer(r, *out, least, out, length));
+  }
+  return *length < least ? corrupt(r->error, "a buffer is too short", *length, least) : HF_OK;
 }
 
 static hf_status take_validity(reader *r, struct ArrowArray *array) {
   uint64_t length;
   uint64_t rows = (uint64_t)array->length;
-  HF_TRY(take_buffer(r, array->null_count == 0 ? 0 : bits_bytes(rows), &array->buffers[0], &length));
   if (array->null_count == 0) {
+    HF_TRY(find_buffer(r, &array->buffers[0], &length));
     array->buffers[0] = NULL;
-  } else if (r->options->validate) {
+    return HF_OK;
+  }
+  HF_TRY(take_buffer(r, bits_bytes(rows), &array->buffers[0], &length));
+  if (r->options->validate) {
     uint64_t nulls = rows - bits_count(array->buffers[0], 0, rows);
     if (nulls != (uint64_t)array->null_count) {
       return corrupt(r->error, "NULLs", nulls, (uint64_t)array->null_count);
@@ -257,14 +311,19 @@ static hf_status take_offsets(reader *r, const layout *l, struct ArrowArray *arr
   return HF_OK;
 }
 
+/* Beyond which the buffers of no batch with this body are. */
+static uint64_t most_bytes(const reader *r) {
+  return r->is_compressed ? r->body_bytes * LZ4_MOST_RATIO : r->body_bytes;
+}
+
 static hf_status take_buffers(reader *r, const layout *l, struct ArrowArray *array, uint64_t *end) {
   uint64_t length;
   uint64_t rows = (uint64_t)array->length;
   switch (l->kind) {
     case LAYOUT_FIXED:
     case LAYOUT_DICTIONARY:
-      if (rows > r->body_bytes / l->width) {
-        return corrupt(r->error, "rows", rows, r->body_bytes / l->width);
+      if (rows > most_bytes(r) / l->width) {
+        return corrupt(r->error, "rows", rows, most_bytes(r) / l->width);
       }
       HF_TRY(take_validity(r, array));
       return take_buffer(r, rows * l->width, &array->buffers[1], &length);
@@ -366,6 +425,20 @@ static bool find_batch(const flat_table *message, uint8_t type, flat_table *batc
   return flat_child(message, 2, &header) && flat_child(&header, 1, batch);
 }
 
+/* Reads the table "BodyCompression", if it is there: LZ4_FRAME, buffer by buffer, is 0 and 0. */
+static hf_status read_compression(reader *r, const flat_table *batch) {
+  flat_table compression = {0};
+  uint8_t codec = 0;
+  uint8_t method = 0;
+  r->is_compressed = flat_has(batch, 3);
+  if (r->is_compressed &&
+      (!flat_child(batch, 3, &compression) || !flat_scalar(&compression, 0, &codec, sizeof codec) ||
+       !flat_scalar(&compression, 1, &method, sizeof method) || codec != 0 || method != 0)) {
+    return corrupt(r->error, "compression of the batch", codec, 0);
+  }
+  return HF_OK;
+}
+
 /* Reads the tables "Message" and "RecordBatch". Source: https://github.com/apache/arrow/blob/main/format/Message.fbs */
 static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *message, uint8_t expected,
                              uint64_t *rows) {
@@ -381,10 +454,10 @@ static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *
   }
   if (!flat_scalar(&batch, 0, rows, sizeof *rows) ||
       !flat_vector(&batch, 1, ENTRY_BYTES, &r->nodes, &n_nodes) ||
-      !flat_vector(&batch, 2, ENTRY_BYTES, &r->buffers, &n_buffers) || flat_has(&batch, 3) ||
-      *rows > MOST_ROWS) {
+      !flat_vector(&batch, 2, ENTRY_BYTES, &r->buffers, &n_buffers) || *rows > MOST_ROWS) {
     return corrupt(r->error, "fields of the batch", *rows, 0);
   }
+  HF_TRY(read_compression(r, &batch));
   if (n_nodes != d->n_nodes || n_buffers != d->n_buffers) {
     return corrupt(r->error, "nodes or buffers", n_nodes != d->n_nodes ? n_nodes : n_buffers,
                    n_nodes != d->n_nodes ? d->n_nodes : d->n_buffers);
@@ -392,21 +465,35 @@ static hf_status read_header(reader *r, const ipc_decoder *d, const flat_table *
   return HF_OK;
 }
 
-static hf_status read_message(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options, uint8_t type,
-                              struct ArrowArray *out, hf_error *error) {
+/* Finds the parts of the message at the cursor; its header is observed. */
+static hf_status open_message(reader *r, const ipc_decoder *d, const ipc_cursor *from, uint8_t type,
+                              uint64_t *rows) {
   flat_table message = {0};
   size_t header_bytes = 0;
+  HF_TRY(find_message(from, &message, &header_bytes, r->error));
+  HF_TRY(read_header(r, d, &message, type, rows));
+  if (r->body_bytes > from->left - header_bytes) {
+    return corrupt(r->error, "bytes of the body", from->left - header_bytes, r->body_bytes);
+  }
+  if (r->options->observe != NULL) {
+    r->options->observe(r->options->observer, 0, from->bytes, header_bytes);
+  }
+  r->body = (const uint8_t *)from->bytes + header_bytes;
+  return HF_OK;
+}
+
+/* Moves the cursor behind the message. */
+static void pass_message(const reader *r, ipc_cursor *from) {
+  const uint8_t *end = r->body + r->body_bytes;
+  from->left -= (size_t)(end - (const uint8_t *)from->bytes);
+  from->bytes = end;
+}
+
+static hf_status read_message(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options, uint8_t type,
+                              struct ArrowArray *out, hf_error *error) {
   uint64_t rows = 0;
-  reader r = {.options = options, .error = error};
-  HF_TRY(find_message(from, &message, &header_bytes, error));
-  HF_TRY(read_header(&r, d, &message, type, &rows));
-  if (r.body_bytes > from->left - header_bytes) {
-    return corrupt(error, "bytes of the body", from->left - header_bytes, r.body_bytes);
-  }
-  if (options->observe != NULL) {
-    options->observe(options->observer, 0, from->bytes, header_bytes);
-  }
-  r.body = (const uint8_t *)from->bytes + header_bytes;
+  reader r = {.d = d, .options = options, .error = error};
+  HF_TRY(open_message(&r, d, from, type, &rows));
   r.batch = decoded_new(d, options);
   if (r.batch == NULL) {
     return no_memory(error);
@@ -418,12 +505,10 @@ static hf_status read_message(ipc_decoder *d, ipc_cursor *from, const ipc_read_o
                             .private_data = r.batch};
   hf_status status = read_columns(&r, d, &root);
   if (status != HF_OK) {
-    mem_free(r.batch);
+    decoded_free(r.batch);
     return status;
   }
-  size_t whole = header_bytes + (size_t)r.body_bytes;
-  from->bytes = (const uint8_t *)from->bytes + whole;
-  from->left -= whole;
+  pass_message(&r, from);
   *out = root;
   return HF_OK;
 }
@@ -431,6 +516,25 @@ static hf_status read_message(ipc_decoder *d, ipc_cursor *from, const ipc_read_o
 hf_status ipc_read_batch(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,
                          struct ArrowArray *out, hf_error *error) {
   return read_message(d, from, options, RECORD_BATCH, out, error);
+}
+
+hf_status ipc_observe_batch(const ipc_decoder *d, ipc_cursor *from, ipc_observe_fn observe, void *context,
+                            hf_error *error) {
+  ipc_read_options options = {.observe = observe, .observer = context};
+  uint64_t rows = 0;
+  uint64_t length = 0;
+  const void *at = NULL;
+  reader r = {.options = &options, .error = error};
+  HF_TRY(open_message(&r, d, from, RECORD_BATCH, &rows));
+  for (size_t i = 0; i < d->n_picked; i++) {
+    r.part = d->picked[i].column + 1;
+    r.buffer = d->picked[i].buffer;
+    for (size_t k = 0; k < d->picked[i].n_buffers; k++) {
+      HF_TRY(find_buffer(&r, &at, &length));
+    }
+  }
+  pass_message(&r, from);
+  return HF_OK;
 }
 
 hf_status ipc_read_dictionary(ipc_decoder *d, ipc_cursor *from, const ipc_read_options *options,

@@ -12,6 +12,10 @@
  *    48 batch table: vtable distance, nodes position, length, buffers position
  *    68 nodes: count, then {rows, null count} of 8 bytes each
  *       buffers: 4 bytes of padding, count, then {offset in the body, length}
+ * One of a compressed body has a field more, whose table says all by its defaults (LZ4_FRAME, buffer by buffer):
+ *    36 batch vtable: size 12, table 24, …, compression 20
+ *    48 batch table: …, compression position; nodes at 80
+ *       behind the buffers: compression vtable: size 4, table 4; table: vtable distance
  * That of a dictionary has a table more; its batch is one of one column:
  *    36 dictionary vtable: size 10, table 24, fields id 8, data 4, is delta 16
  *    48 dictionary table: vtable distance, batch position, id, is delta
@@ -21,6 +25,7 @@
 #include "arrow/ipc.h"
 
 #include "arrow/batch_internal.h"
+#include "arrow/ipc_lz4.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -87,6 +92,8 @@ typedef struct message {
   const builder_node **nodes;
   struct iovec *buffers; /* unpadded */
   size_t *parts;         /* of each buffer: its column's number, from 1 */
+  int64_t *prefixes;     /* compressed: what stands before each, its length or LZ4_LEFT_ALONE; else NULL */
+  void **frames;         /* those that are our own */
   size_t n_nodes, n_buffers;
   size_t part; /* while buffers are added */
 } message;
@@ -95,9 +102,12 @@ typedef struct message {
 typedef struct header_shape {
   uint8_t type;
   size_t vtable, batch, nodes;
+  bool is_compressed;
 } header_shape;
 
 static const header_shape batch_shape_of = {.type = 3, .vtable = 36, .batch = 48, .nodes = 72};
+static const header_shape compressed_shape = {
+    .type = 3, .vtable = 36, .batch = 48, .nodes = 80, .is_compressed = true};
 static const header_shape dictionary_shape = {.type = 2, .vtable = 72, .batch = 88, .nodes = 112};
 
 static void count_parts(const builder_node *node, message *m) {
@@ -164,16 +174,47 @@ static hf_status message_init(message *m, const batch_builder *b, const ipc_code
   return HF_OK;
 }
 
+/* Puts frames in the place of the buffers that get shorter by it. */
+static hf_status message_compress(message *m, hf_error *error) {
+  m->prefixes = mem_zalloc(m->n_buffers + 1, sizeof *m->prefixes);
+  m->frames = mem_zalloc(m->n_buffers + 1, sizeof(void *));
+  if (m->prefixes == NULL || m->frames == NULL) {
+    return no_memory(error);
+  }
+  for (size_t i = 0; i < m->n_buffers; i++) {
+    struct iovec *at = &m->buffers[i];
+    size_t length = 0;
+    m->prefixes[i] = LZ4_LEFT_ALONE;
+    HF_TRY(lz4_pack(at->iov_base, at->iov_len, &m->frames[i], &length, error));
+    if (m->frames[i] != NULL) {
+      m->prefixes[i] = (int64_t)at->iov_len;
+      *at = (struct iovec){.iov_base = m->frames[i], .iov_len = length};
+    }
+  }
+  return HF_OK;
+}
+
 static void message_reset(message *m) {
+  for (size_t i = 0; m->frames != NULL && i < m->n_buffers; i++) {
+    mem_free(m->frames[i]);
+  }
+  mem_free(m->frames);
+  mem_free(m->prefixes);
   mem_free(m->nodes);
   mem_free(m->buffers);
   mem_free(m->parts);
 }
 
+/* Of a buffer, without padding. An empty one stays empty. */
+static size_t buffer_bytes(const message *m, size_t i) {
+  size_t length = m->buffers[i].iov_len;
+  return length == 0 || m->prefixes == NULL ? length : LZ4_PREFIX_BYTES + length;
+}
+
 static size_t body_bytes(const message *m) {
   size_t bytes = 0;
   for (size_t i = 0; i < m->n_buffers; i++) {
-    bytes += padded(m->buffers[i].iov_len);
+    bytes += padded(buffer_bytes(m, i));
   }
   return bytes;
 }
@@ -190,10 +231,21 @@ static void fill_message(const message *m, const header_shape *shape, uint8_t *h
   header[MESSAGE_AT + 18] = shape->type;
 }
 
+/* The field "compression"; `at` is where its table may lie. */
+static void fill_compression(size_t batch, size_t at, uint8_t *header) {
+  static const uint16_t vtable[] = {4, 4};
+  size_t table = at + sizeof vtable;
+  memcpy(header + at, vtable, sizeof vtable);
+  put_u32(header + table, (uint32_t)sizeof vtable);
+  put_u32(header + batch + 20, (uint32_t)(table - (batch + 20)));
+}
+
 static void fill_batch(const message *m, const header_shape *shape, uint64_t rows, uint8_t *header) {
   static const uint16_t vtable[] = {10, 20, 8, 4, 16};
+  static const uint16_t longer[] = {12, 24, 8, 4, 16, 20};
   size_t batch = shape->batch;
-  memcpy(header + shape->vtable, vtable, sizeof vtable);
+  memcpy(header + shape->vtable, shape->is_compressed ? longer : vtable,
+         shape->is_compressed ? sizeof longer : sizeof vtable);
   put_u32(header + batch, (uint32_t)(batch - shape->vtable));
   put_u32(header + batch + 4, (uint32_t)(shape->nodes - 4 - (batch + 4)));
   put_u64(header + batch + 8, rows);
@@ -208,8 +260,11 @@ static void fill_batch(const message *m, const header_shape *shape, uint64_t row
   uint64_t offset = 0;
   for (size_t i = 0; i < m->n_buffers; i++) {
     put_u64(header + buffers_at + i * ENTRY_BYTES, offset);
-    put_u64(header + buffers_at + i * ENTRY_BYTES + 8, m->buffers[i].iov_len);
-    offset += padded(m->buffers[i].iov_len);
+    put_u64(header + buffers_at + i * ENTRY_BYTES + 8, buffer_bytes(m, i));
+    offset += padded(buffer_bytes(m, i));
+  }
+  if (shape->is_compressed) {
+    fill_compression(batch, buffers_at + m->n_buffers * ENTRY_BYTES, header);
   }
 }
 
@@ -227,7 +282,8 @@ static void fill_dictionary(uint64_t id, bool is_delta, uint8_t *header) {
 /* Makes a zeroed header with all but a dictionary's own table. */
 static hf_status header_new(const message *m, const header_shape *shape, uint64_t rows, uint8_t **out,
                             size_t *length, hf_error *error) {
-  *length = shape->nodes + (m->n_nodes + m->n_buffers) * ENTRY_BYTES + 8;
+  size_t compression = shape->is_compressed ? 8 : 0;
+  *length = shape->nodes + (m->n_nodes + m->n_buffers) * ENTRY_BYTES + 8 + compression;
   uint8_t *header = mem_zalloc(1, *length);
   if (header == NULL) {
     return no_memory(error);
@@ -241,7 +297,8 @@ static hf_status header_new(const message *m, const header_shape *shape, uint64_
 static hf_status append_batch_header(const message *m, uint64_t rows, buf *out, hf_error *error) {
   uint8_t *header = NULL;
   size_t length = 0;
-  HF_TRY(header_new(m, &batch_shape_of, rows, &header, &length, error));
+  const header_shape *shape = m->prefixes == NULL ? &batch_shape_of : &compressed_shape;
+  HF_TRY(header_new(m, shape, rows, &header, &length, error));
   hf_status status = ipc_append_header(header, length, out, error);
   mem_free(header);
   return status;
@@ -307,16 +364,20 @@ static hf_status send_message(const message *m, const buf *header, const ipc_tar
   observe(to, 0, header->data, header->length);
   pieces[count++] = (struct iovec){.iov_base = header->data, .iov_len = header->length};
   for (size_t i = 0; i < m->n_buffers; i++) {
-    size_t length = m->buffers[i].iov_len;
+    size_t length = buffer_bytes(m, i);
     size_t padding = padded(length) - length;
     if (length == 0) {
       continue;
     }
-    if (count + 2 > PIECES_AT_ONCE) {
+    if (count + 3 > PIECES_AT_ONCE) {
       HF_TRY(send_pieces(to, pieces, count, error));
       count = 0;
     }
-    observe(to, m->parts[i], m->buffers[i].iov_base, length);
+    if (m->prefixes != NULL) {
+      observe(to, m->parts[i], &m->prefixes[i], LZ4_PREFIX_BYTES);
+      pieces[count++] = (struct iovec){.iov_base = &m->prefixes[i], .iov_len = LZ4_PREFIX_BYTES};
+    }
+    observe(to, m->parts[i], m->buffers[i].iov_base, m->buffers[i].iov_len);
     pieces[count++] = m->buffers[i];
     if (padding > 0) {
       pieces[count++] = (struct iovec){.iov_base = (void *)zeros, .iov_len = padding};
@@ -330,6 +391,9 @@ hf_status ipc_write_batch_to(const batch_builder *b, const ipc_target *to, uint6
   message m;
   buf header = {0};
   hf_status status = message_init(&m, b, to->codes, error);
+  if (status == HF_OK && to->compression == IPC_COMPRESSION_LZ4) {
+    status = message_compress(&m, error);
+  }
   if (status == HF_OK) {
     status = append_batch_header(&m, (uint64_t)b->root.rows, &header, error);
   }

@@ -141,8 +141,8 @@ typedef struct source_ops {
   hf_status (*open)(void *source, const size_t *columns, size_t n_columns, void **scan, unsigned *threads,
                     hf_error *error);
   hf_status (*thread_open)(void *scan, void **state, hf_error *error);
-  /* The structs are released by the engine before the next call; the buffers that they point to must stay until
-   * engine_run_task or engine_render returns: vectors point into them. */
+  /* The structs are released by the engine before the next call; the buffers that they point to must stay until that
+   * next call, or thread_close: vectors point into them, and DuckDB keeps no vector of a source over its next one. */
   hf_status (*next)(void *state, struct ArrowArray *out, hf_error *error);
   void (*thread_close)(void *state);
   void (*close)(void *scan);

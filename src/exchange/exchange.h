@@ -7,6 +7,7 @@
 #ifndef HF_EXCHANGE_EXCHANGE_H
 #define HF_EXCHANGE_EXCHANGE_H
 
+#include "arrow/ipc.h"
 #include "arrow/type.h"
 #include "base/arena.h"
 #include "engine/engine.h"
@@ -93,7 +94,8 @@ typedef struct block_sink_options {
   bool durable;          /* sync before the commit */
   bool
       held; /* will be read again and again: columns whose values repeat get dictionaries, blocks their ranges */
-  uint32_t hash_version; /* see block_index; copied */
+  ipc_compression compression; /* of the batches; readers find it in their headers */
+  uint32_t hash_version;       /* see block_index; copied */
   uint32_t n_hash_columns;
   const uint32_t *hash_columns;
 } block_sink_options;

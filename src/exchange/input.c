@@ -185,13 +185,10 @@ static void observe(void *context, size_t part, const void *bytes, size_t length
 
 /* Runs through the batches of a block, to the checksums of its headers and of the columns that are read. */
 static hf_status checksum_block(input_state *s, const set_block *b, hf_error *error) {
-  ipc_read_options options = {.observe = observe, .observer = s->parts};
   ipc_cursor cursor = {.bytes = b->file->bytes + b->offset, .left = b->bytes};
   memset(s->parts, 0, (s->scan->input->columns.n_columns + 1) * sizeof *s->parts);
   while (cursor.left > 0) {
-    struct ArrowArray batch;
-    HF_TRY(ipc_read_batch(s->decoder, &cursor, &options, &batch, error));
-    batch.release(&batch);
+    HF_TRY(ipc_observe_batch(s->decoder, &cursor, observe, s->parts, error));
   }
   return HF_OK;
 }

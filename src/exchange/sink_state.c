@@ -231,7 +231,11 @@ static hf_status write_batch(sink_state *t, uint32_t partition, hf_error *error)
   if (!t->has_block) {
     HF_TRY(start_block(t, partition, error));
   }
-  ipc_target to = {.fd = t->fd, .path = t->path, .observe = observe, .context = t->parts};
+  ipc_target to = {.fd = t->fd,
+                   .path = t->path,
+                   .observe = observe,
+                   .context = t->parts,
+                   .compression = t->sink->options.compression};
   if (t->coding != NULL) {
     to.codes = sink_coding_codes(t->coding);
     sink_coding_widen(t->coding, b);

@@ -78,7 +78,8 @@ static hf_status output_open(task *t) {
                                 .batch_bytes = out->batch_bytes,
                                 .block_bytes = out->block_bytes,
                                 .durable = out->durable,
-                                .held = out->held};
+                                .held = out->held,
+                                .compression = out->compression};
   return block_sink_new(&options, &t->sink, &t->error);
 }
 

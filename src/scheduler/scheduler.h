@@ -58,6 +58,7 @@ typedef struct job_settings {
   size_t n_engine;
   uint32_t tasks; /* that a query is split into; 0: by the size of its input */
   uint64_t sink_budget_bytes, batch_bytes, block_bytes, ordered_below_bytes;
+  ipc_compression compression;                  /* of the blocks that tasks write */
   uint64_t hold_session_max_bytes, hold_ttl_us; /* 0: no limit */
   bool follows_sources; /* held results whose sources have changed are computed anew */
 } job_settings;

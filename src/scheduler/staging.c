@@ -274,6 +274,7 @@ static hf_status pack(const scheduler *s, const planning *p, stage_plan *plan, p
   plan->output.budget_bytes = p->settings->sink_budget_bytes;
   plan->output.batch_bytes = p->settings->batch_bytes;
   plan->output.block_bytes = p->settings->block_bytes;
+  plan->output.compression = p->settings->compression;
   plan->n_settings = p->settings->n_engine;
   plan->settings = p->settings->engine;
   plan->n_allowed_dirs = s->n_allowed_dirs;

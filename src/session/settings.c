@@ -65,6 +65,9 @@ hf_status settings_for_job(session *s, arena *a, job_settings *out, hf_error *er
   out->sink_budget_bytes = config_number(s->settings, CONFIG_SINK_BUDGET);
   out->batch_bytes = config_number(s->settings, CONFIG_SHUFFLE_BATCH_BYTES);
   out->block_bytes = config_number(s->settings, CONFIG_SHUFFLE_BLOCK_BYTES);
+  out->compression = strcmp(config_text(s->settings, CONFIG_SHUFFLE_COMPRESSION), "lz4") == 0
+                         ? IPC_COMPRESSION_LZ4
+                         : IPC_COMPRESSION_NONE;
   out->ordered_below_bytes = config_number(s->settings, CONFIG_SQL_ORDERED_BELOW);
   out->hold_session_max_bytes = config_number(s->settings, CONFIG_HOLD_SESSION_MAX_BYTES);
   out->hold_ttl_us = config_number(s->settings, CONFIG_HOLD_TTL) * 1000000;

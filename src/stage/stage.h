@@ -7,6 +7,7 @@
 #ifndef HF_STAGE_STAGE_H
 #define HF_STAGE_STAGE_H
 
+#include "arrow/ipc.h"
 #include "arrow/type.h"
 #include "base/arena.h"
 #include "base/id.h"
@@ -41,6 +42,7 @@ typedef struct stage_output {
   bool held; /* will be read again and again: dictionaries and ranges are kept */
   schema columns;
   uint64_t budget_bytes, batch_bytes, block_bytes;
+  ipc_compression compression;
 } stage_output;
 
 typedef struct stage_setting {

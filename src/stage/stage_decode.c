@@ -214,6 +214,11 @@ static hf_status decode_output(decoder *d, const Holdfast__V1__StageOutput *from
   if (from->budget_bytes == 0 || from->batch_bytes == 0 || from->block_bytes == 0) {
     return error_set(d->error, HF_E_PROTOCOL, "an output with a budget, batch or block of 0 bytes");
   }
+  if (from->compression > IPC_COMPRESSION_LZ4) {
+    return error_set(d->error, HF_E_PROTOCOL, "an output with a compression that is not known: %u",
+                     from->compression);
+  }
+  to->compression = (ipc_compression)from->compression;
   to->partitions = from->partitions;
   to->ordered = from->ordered != 0;
   to->durable = from->durable != 0;

@@ -155,6 +155,8 @@ static hf_status encode_output(encoder *e, const stage_output *from, Holdfast__V
   to->durable = from->durable;
   to->has_held = 1;
   to->held = from->held;
+  to->has_compression = 1;
+  to->compression = (uint32_t)from->compression;
   plan->output = to;
   return encode_schema(e, &from->columns, &to->columns);
 }

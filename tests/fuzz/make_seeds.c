@@ -245,16 +245,20 @@ static void make_batches(void) {
     for (unsigned nulls = 0; nulls <= 100; nulls += 50) {
       batch_builder *b = NULL;
       buf bytes = {0};
+      buf packed = {0};
+      ipc_target to = {.out = &packed, .fd = -1, .compression = IPC_COMPRESSION_LZ4};
       uint64_t written = 0;
       made_array(&given, &(made_options){.seed = (uint64_t)n + 1, .rows = n, .null_percent = nulls}, &rows);
       if (batch_builder_new_for(&given, BATCH_OF_ENGINE, &b, NULL) != HF_OK ||
           batch_builder_append(b, &rows, 0, n, NULL) != HF_OK ||
-          ipc_write_batch(b, &bytes, -1, NULL, &written, NULL) != HF_OK) {
+          ipc_write_batch(b, &bytes, -1, NULL, &written, NULL) != HF_OK ||
+          ipc_write_batch_to(b, &to, &written, NULL) != HF_OK) {
         abort();
       }
       batch_builder_free(b);
       rows.release(&rows);
       keep_buf(IPC, &bytes);
+      keep_buf(IPC, &packed);
     }
   }
   buf bytes = {0};

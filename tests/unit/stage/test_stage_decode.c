@@ -73,6 +73,9 @@ static void plan_with_a_wrong_field_is_refused(void **state) {
   plan.session = (uuid){"not-a-uuid"};
   plan_assert_refused(&plan, "no UUID as the session: not-a-uuid");
   plan = sample_plan();
+  plan.output.compression = (ipc_compression)2;
+  plan_assert_refused(&plan, "a compression that is not known: 2");
+  plan = sample_plan();
   plan.job.value = 0;
   plan_assert_refused(&plan, "found 0 as the job");
   plan = sample_plan();

@@ -41,6 +41,7 @@ static void output_assert_equal(const stage_output *got, const stage_output *exp
   assert_true(got->budget_bytes == expected->budget_bytes);
   assert_true(got->batch_bytes == expected->batch_bytes);
   assert_true(got->block_bytes == expected->block_bytes);
+  assert_int_equal(got->compression, expected->compression);
   schema_assert_equal(&got->columns, &expected->columns);
 }
 
