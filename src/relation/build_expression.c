@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "relation/canonical.h"
+#include "tree/tree.h"
 
 #include <string.h>
 #include <strings.h>
@@ -264,8 +265,6 @@ static bool is_among(const char *name, const char *const *list) {
 }
 
 static void take_function(reading *r, struct json_object *node, unsigned *hidden) {
-  static const char *const volatiles[] = {"random", "uuid",    "gen_random_uuid", "uuidv4",
-                                          "uuidv7", "nextval", "setseed",         NULL};
   static const char *const row_makers[] = {"unnest", "unlist", "generate_subscripts", NULL};
   /* These look at how their arguments are called. */
   static const char *const name_readers[] = {"alias",         "struct_pack", "struct_insert",
@@ -273,7 +272,7 @@ static void take_function(reading *r, struct json_object *node, unsigned *hidden
   static const char *const cheap[] = {"+", "-", "*", "/", "//", "%", "&", "|", "<<", ">>", "~", "abs", NULL};
   const char *name = node_text(node, "function_name");
   const char *schema_name = node_text(node, "schema");
-  if (is_among(name, volatiles)) {
+  if (tree_is_volatile(name)) {
     r->out->shape |= STEP_VOLATILE;
   }
   if (is_among(name, row_makers) && *hidden != BELOW_QUERY) {

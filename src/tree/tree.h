@@ -279,6 +279,8 @@ const char *tree_join_type_name(tree_join_type type);
 /* Returns the operator in SQL, such as "<="; static. */
 const char *tree_comparison_sql(tree_comparison comparison);
 
+/* Tells whether a function of that name, in any letter case, gives another value each time it is called. */
+bool tree_is_volatile(const char *name);
 /* Returns the function in the expression that gives another value each time it is called (random and its like), or
  * NULL. Borrowed from the expression. */
 const char *tree_volatile_call(const tree_expression *e);

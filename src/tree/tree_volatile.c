@@ -6,13 +6,13 @@
  */
 #include "tree/tree.h"
 
-#include <string.h>
+#include <strings.h>
 
-static bool is_volatile_name(const char *name) {
+bool tree_is_volatile(const char *name) {
   static const char *const names[] = {"random", "uuid",    "gen_random_uuid", "uuidv4",
                                       "uuidv7", "nextval", "setseed"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(names[i], name) == 0) {
+    if (strcasecmp(names[i], name) == 0) {
       return true;
     }
   }
@@ -21,7 +21,7 @@ static bool is_volatile_name(const char *name) {
 
 const char *tree_volatile_call(const tree_expression *e) {
   const tree_call *call = e->kind == EXPRESSION_FUNCTION ? e->call : NULL;
-  if (call != NULL && is_volatile_name(call->name)) {
+  if (call != NULL && tree_is_volatile(call->name)) {
     return call->name;
   }
   const char *found = call != NULL && call->body != NULL ? tree_volatile_call(call->body) : NULL;
