@@ -269,9 +269,36 @@ static void running_data_have_a_limit_of_their_own(void **state) {
   close_with(&c);
 }
 
+/* Blocks lie in files: a result may be many times wider than the memory that computes it and reads it back. */
+static void hold_wider_than_memory_answers(void **state) {
+  api_case *c = *state;
+  api_case small = {0};
+  snprintf(small.work_dir, sizeof small.work_dir, "%s/work2", c->dir);
+  const hf_setting settings[] = {
+      {"work_dir", small.work_dir}, {"threads", "1"}, {"memory", "32MiB"}, {"sink.budget", "8MiB"}};
+  assert_int_equal(hf_session_open("local", settings, 4, &small.session, NULL), HF_OK);
+  hf_df *query = api_sql(&small, "SELECT i, hash(i) AS h FROM range(12000000) t(i)");
+  hf_df *held = api_cache(&small, query);
+  assert_int_equal(hf_df_create_view(held, "wide", false, NULL), HF_OK);
+  hf_df *sums =
+      api_sql(&small, "SELECT count(*), sum(i)::BIGINT, max(i), (bit_xor(h) = (SELECT bit_xor(hash(i)) FROM "
+                      "range(12000000) t(i)))::VARCHAR FROM wide");
+  for (int i = 0; i < 2; i++) {
+    hf_profile profile = api_expect_df(&small, sums, "12000000|71999994000000|11999999|true\n");
+    assert_string_equal(profile.warning, "");
+    assert_int_equal(profile.held_hits, (uint64_t)i);
+  }
+  assert_true(api_storage(&small, held).bytes > (uint64_t)4 * 32 * 1024 * 1024);
+  hf_df_free(sums);
+  hf_df_free(held);
+  hf_df_free(query);
+  close_with(&small);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, api_case_open, api_case_close)
   const struct CMUnitTest tests[] = {
+      CASE(hold_wider_than_memory_answers),
       CASE(cap_evicts_what_is_cheapest_to_lose),
       CASE(fill_larger_than_the_cap_answers_warns_and_evicts_nothing),
       CASE(session_cap_is_the_sessions_own),
