@@ -492,6 +492,7 @@ typedef struct hf_profile {
   uint64_t stages_run;        /* stages of this query and of its fills that ran at least one task */
   uint64_t widest_tasks;      /* the largest number of tasks with rows in one stage; 2 or more: distributed */
   char fallback[160];         /* why one task ran it although more were asked for; empty: none did */
+  char reused[160]; /* the held results that were there, by name or cache id, ", " between them; cut to fit */
 } hf_profile;
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,10 +68,23 @@ static hf_status copy_entry(const entry_view *view, held_need *need, arena *a, h
   return HF_OK;
 }
 
+/* Adds the name of a held result that was there to what the profile tells. */
+static void name_reused(const scheduler *s, job *j, const held_need *need) {
+  const declaration *row = declarations_find(s->declared, &need->key);
+  const char *name = row == NULL || row->name == NULL ? need->key.text : row->name;
+  char *list = j->profile.reused;
+  size_t length = strlen(list);
+  snprintf(list + length, sizeof j->profile.reused - length, "%s%s", length == 0 ? "" : ", ", name);
+  list[utf8_right_length(list, strlen(list))] = '\0'; /* a name that was cut ends behind a whole letter */
+}
+
 /* Who waited for another's fill is a wait in the profile, and has read it all the same. */
 static void count_hit(scheduler *s, job *j, held_need *need) {
   if (!need->is_counted || need->is_wait) {
-    j->profile.held_hits += need->is_counted ? 0 : 1;
+    if (!need->is_counted) {
+      j->profile.held_hits++;
+      name_reused(s, j, need);
+    }
     need->is_counted = true;
     need->is_wait = false;
     registry_touch(s->registry, &need->key, clock_wall_us());

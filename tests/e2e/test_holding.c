@@ -53,6 +53,8 @@ static void cache_first_action_fills_second_reads_back(void **state) {
   assert_int_equal(storage.rows, 2);
   assert_int_equal(storage.generation, 1);
   assert_true(storage.bytes > 0);
+  assert_string_equal(cold.reused, "");
+  assert_string_equal(warm.reused, storage.cache_id);
   assert_string_equal(storage.level, "MEMORY_AND_DISK_DESER");
   assert_int_equal(strlen(storage.cache_id), 36);
   assert_false(storage.indeterminate);
