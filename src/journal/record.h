@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "store.h"
+#include "wire/schema_message.h"
 
 #include "holdfast/v1/journal.pb-c.h"
 
@@ -36,9 +37,6 @@ hf_status record_unpack_data(const store_row *row, arena *a, journal_data *out, 
 
 hf_status record_no_memory(hf_error *error);
 hf_status record_malformed(const char *what, hf_error *error);
-/* Array of pointers to `count` zeroed structs of `bytes`, all in one block; NULL: no memory. */
-void **record_pointers(arena *a, size_t count, size_t bytes);
-hf_status record_encode_schema(const schema *from, arena *a, Holdfast__V1__Schema **out, hf_error *error);
 hf_status record_decode_schema(const Holdfast__V1__Schema *from, arena *a, schema *out, hf_error *error);
 hf_status record_decode_uuid(const char *text, uuid *out, hf_error *error);
 /* Copies a text that has a place of fixed size. */

@@ -27,7 +27,7 @@ static hf_status pack_declaration(const declaration *row, arena *a, buf *out, hf
   to.relation = bytes_of(row->relation, row->relation_bytes);
   to.has_settings = row->settings != NULL;
   to.settings = bytes_of(row->settings, row->settings_bytes);
-  HF_TRY(record_encode_schema(&row->columns, a, &to.columns, error));
+  HF_TRY(schema_to_message(&row->columns, RECORD_DEEPEST_TYPE, a, &to.columns, error));
   return record_pack_message(&to.base, out, error);
 }
 
@@ -68,7 +68,7 @@ static hf_status encode_locations(const entry_output *from, arena *a, Holdfast__
                                   hf_error *error) {
   to->n_locations = from->n_locations;
   to->locations =
-      (Holdfast__V1__JournalLocation **)record_pointers(a, from->n_locations, sizeof **to->locations);
+      (Holdfast__V1__JournalLocation **)message_pointers(a, from->n_locations, sizeof **to->locations);
   if (to->locations == NULL) {
     return record_no_memory(error);
   }
@@ -88,7 +88,7 @@ static hf_status encode_locations(const entry_output *from, arena *a, Holdfast__
 static hf_status encode_sources(const entry_output *from, arena *a, Holdfast__V1__JournalEntry *to,
                                 hf_error *error) {
   to->n_sources = from->n_sources;
-  to->sources = (Holdfast__V1__JournalSource **)record_pointers(a, from->n_sources, sizeof **to->sources);
+  to->sources = (Holdfast__V1__JournalSource **)message_pointers(a, from->n_sources, sizeof **to->sources);
   if (to->sources == NULL) {
     return record_no_memory(error);
   }
@@ -107,7 +107,7 @@ static hf_status encode_sources(const entry_output *from, arena *a, Holdfast__V1
 static hf_status encode_shape(const entry_output *from, arena *a, Holdfast__V1__JournalEntry *to,
                               hf_error *error) {
   to->n_sort = from->n_sort;
-  to->sort = (Holdfast__V1__JournalSortKey **)record_pointers(a, from->n_sort, sizeof **to->sort);
+  to->sort = (Holdfast__V1__JournalSortKey **)message_pointers(a, from->n_sort, sizeof **to->sort);
   Holdfast__V1__JournalPartitioning *spread = arena_alloc(a, sizeof *spread);
   if (to->sort == NULL || spread == NULL) {
     return record_no_memory(error);
@@ -148,7 +148,7 @@ static hf_status pack_entry(const entry_view *row, arena *a, buf *out, hf_error 
   to.fingerprint = (char *)from->fingerprint;
   to.cost_us = from->cost_us;
   to.created_us = from->created_us;
-  HF_TRY(record_encode_schema(&from->columns, a, &to.columns, error));
+  HF_TRY(schema_to_message(&from->columns, RECORD_DEEPEST_TYPE, a, &to.columns, error));
   HF_TRY(encode_locations(from, a, &to, error));
   HF_TRY(encode_sources(from, a, &to, error));
   HF_TRY(encode_shape(from, a, &to, error));

@@ -20,66 +20,7 @@ hf_status record_malformed(const char *what, hf_error *error) {
   return HF_E_STATE_DIR;
 }
 
-void **record_pointers(arena *a, size_t count, size_t bytes) {
-  void **pointers = arena_array(a, count, sizeof *pointers);
-  char *structs = arena_array(a, count, bytes);
-  if (pointers == NULL || structs == NULL) {
-    return NULL;
-  }
-  for (size_t i = 0; i < count; i++) {
-    pointers[i] = structs + i * bytes;
-  }
-  return pointers;
-}
-
 /* ----------------------------------------------------------------- schemas */
-
-static hf_status encode_type(const data_type *from, int depth, arena *a, Holdfast__V1__DataType *to,
-                             hf_error *error) {
-  if (depth > RECORD_DEEPEST_TYPE) {
-    return error_set(error, HF_E_LIMIT, "types nest deeper than %d levels", RECORD_DEEPEST_TYPE);
-  }
-  holdfast__v1__data_type__init(to);
-  to->kind = (uint32_t)from->kind;
-  to->has_width = to->has_scale = from->kind == TYPE_DECIMAL;
-  to->width = from->width;
-  to->scale = from->scale;
-  to->has_array_size = from->kind == TYPE_ARRAY;
-  to->array_size = from->array_size;
-  to->n_names = from->n_names;
-  to->names = (char **)from->names;
-  to->n_children = from->n_children;
-  to->children = (Holdfast__V1__DataType **)record_pointers(a, from->n_children, sizeof **to->children);
-  if (to->children == NULL) {
-    return record_no_memory(error);
-  }
-  for (size_t i = 0; i < from->n_children; i++) {
-    HF_TRY(encode_type(from->children[i], depth + 1, a, to->children[i], error));
-  }
-  return HF_OK;
-}
-
-hf_status record_encode_schema(const schema *from, arena *a, Holdfast__V1__Schema **out, hf_error *error) {
-  Holdfast__V1__Schema *to = arena_alloc(a, sizeof *to);
-  Holdfast__V1__DataType *types = arena_array(a, from->n_columns, sizeof *types);
-  if (to == NULL || types == NULL) {
-    return record_no_memory(error);
-  }
-  holdfast__v1__schema__init(to);
-  to->n_columns = from->n_columns;
-  to->columns = (Holdfast__V1__Column **)record_pointers(a, from->n_columns, sizeof **to->columns);
-  if (to->columns == NULL) {
-    return record_no_memory(error);
-  }
-  for (size_t i = 0; i < from->n_columns; i++) {
-    holdfast__v1__column__init(to->columns[i]);
-    to->columns[i]->name = (char *)from->columns[i].name;
-    to->columns[i]->type = &types[i];
-    HF_TRY(encode_type(from->columns[i].type, 1, a, &types[i], error));
-  }
-  *out = to;
-  return HF_OK;
-}
 
 static hf_status decode_type(const Holdfast__V1__DataType *from, int depth, arena *a, const data_type **out,
                              hf_error *error) {

@@ -11,7 +11,7 @@ static ProtobufCBinaryData bytes_of(const void *bytes, size_t length) {
 static hf_status pack_session(const journal_session *row, arena *a, buf *out, hf_error *error) {
   Holdfast__V1__JournalSession to = HOLDFAST__V1__JOURNAL_SESSION__INIT;
   to.n_settings = row->n_settings;
-  to.settings = (Holdfast__V1__Setting **)record_pointers(a, row->n_settings, sizeof **to.settings);
+  to.settings = (Holdfast__V1__Setting **)message_pointers(a, row->n_settings, sizeof **to.settings);
   if (to.settings == NULL) {
     return record_no_memory(error);
   }
@@ -76,7 +76,7 @@ static hf_status pack_data(const journal_data *row, arena *a, buf *out, hf_error
   Holdfast__V1__JournalData to = HOLDFAST__V1__JOURNAL_DATA__INIT;
   to.number = row->number;
   to.rows = row->rows;
-  HF_TRY(record_encode_schema(&row->columns, a, &to.columns, error));
+  HF_TRY(schema_to_message(&row->columns, RECORD_DEEPEST_TYPE, a, &to.columns, error));
   return record_pack_message(&to.base, out, error);
 }
 

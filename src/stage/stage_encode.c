@@ -6,6 +6,8 @@
  */
 #include "stage/stage_internal.h"
 
+#include "wire/schema_message.h"
+
 #include "holdfast/v1/stage.pb-c.h"
 
 typedef struct encoder {
@@ -17,68 +19,9 @@ static hf_status no_memory(encoder *e) {
   return error_set(e->error, HF_E_OUT_OF_MEMORY, "no memory to encode a stage plan");
 }
 
-/* Array of pointers to `count` structs of `bytes`, all in one block. */
-static void **pointers_new(encoder *e, size_t count, size_t bytes) {
-  void **pointers = arena_array(e->memory, count, sizeof *pointers);
-  char *structs = arena_array(e->memory, count, bytes);
-  if (pointers == NULL || structs == NULL) {
-    return NULL;
-  }
-  for (size_t i = 0; i < count; i++) {
-    pointers[i] = structs + i * bytes;
-  }
-  return pointers;
-}
-
-static hf_status encode_type(encoder *e, const data_type *from, unsigned level, Holdfast__V1__DataType *to) {
-  if (level > STAGE_MOST_TYPE_LEVELS) {
-    return error_set(e->error, HF_E_LIMIT, "types nest deeper than %d levels", STAGE_MOST_TYPE_LEVELS);
-  }
-  holdfast__v1__data_type__init(to);
-  to->kind = (uint32_t)from->kind;
-  to->has_width = to->has_scale = from->kind == TYPE_DECIMAL;
-  to->width = from->width;
-  to->scale = from->scale;
-  to->has_array_size = from->kind == TYPE_ARRAY;
-  to->array_size = from->array_size;
-  to->n_names = from->n_names;
-  to->names = (char **)from->names;
-  to->n_children = from->n_children;
-  to->children = (Holdfast__V1__DataType **)pointers_new(e, from->n_children, sizeof **to->children);
-  if (to->children == NULL) {
-    return no_memory(e);
-  }
-  for (size_t i = 0; i < from->n_children; i++) {
-    HF_TRY(encode_type(e, from->children[i], level + 1, to->children[i]));
-  }
-  return HF_OK;
-}
-
-static hf_status encode_schema(encoder *e, const schema *from, Holdfast__V1__Schema **out) {
-  Holdfast__V1__Schema *to = arena_alloc(e->memory, sizeof *to);
-  Holdfast__V1__DataType *types = arena_array(e->memory, from->n_columns, sizeof *types);
-  if (to == NULL || types == NULL) {
-    return no_memory(e);
-  }
-  holdfast__v1__schema__init(to);
-  to->n_columns = from->n_columns;
-  to->columns = (Holdfast__V1__Column **)pointers_new(e, from->n_columns, sizeof **to->columns);
-  if (to->columns == NULL) {
-    return no_memory(e);
-  }
-  for (size_t i = 0; i < from->n_columns; i++) {
-    holdfast__v1__column__init(to->columns[i]);
-    to->columns[i]->name = (char *)from->columns[i].name;
-    to->columns[i]->type = &types[i];
-    HF_TRY(encode_type(e, from->columns[i].type, 1, &types[i]));
-  }
-  *out = to;
-  return HF_OK;
-}
-
 static hf_status encode_pieces(encoder *e, const stage_plan *from, Holdfast__V1__StagePlan *to) {
   to->n_sql = from->n_pieces;
-  to->sql = (Holdfast__V1__SqlPiece **)pointers_new(e, from->n_pieces, sizeof **to->sql);
+  to->sql = (Holdfast__V1__SqlPiece **)message_pointers(e->memory, from->n_pieces, sizeof **to->sql);
   if (to->sql == NULL) {
     return no_memory(e);
   }
@@ -98,7 +41,8 @@ static hf_status encode_pieces(encoder *e, const stage_plan *from, Holdfast__V1_
 
 static hf_status encode_filters(encoder *e, const stage_input *from, Holdfast__V1__StageInput *to) {
   to->n_filters = from->n_filters;
-  to->filters = (Holdfast__V1__BlockFilter **)pointers_new(e, from->n_filters, sizeof **to->filters);
+  to->filters =
+      (Holdfast__V1__BlockFilter **)message_pointers(e->memory, from->n_filters, sizeof **to->filters);
   if (to->filters == NULL) {
     return no_memory(e);
   }
@@ -125,12 +69,12 @@ static hf_status encode_input(encoder *e, const stage_input *from, Holdfast__V1_
   to->verify = from->verify;
   to->held_key = uuid_is_none(&from->held_key) ? NULL : (char *)from->held_key.text;
   HF_TRY(encode_filters(e, from, to));
-  return encode_schema(e, &from->columns, &to->columns);
+  return schema_to_message(&from->columns, STAGE_MOST_TYPE_LEVELS, e->memory, &to->columns, e->error);
 }
 
 static hf_status encode_inputs(encoder *e, const stage_plan *from, Holdfast__V1__StagePlan *to) {
   to->n_inputs = from->n_inputs;
-  to->inputs = (Holdfast__V1__StageInput **)pointers_new(e, from->n_inputs, sizeof **to->inputs);
+  to->inputs = (Holdfast__V1__StageInput **)message_pointers(e->memory, from->n_inputs, sizeof **to->inputs);
   if (to->inputs == NULL) {
     return no_memory(e);
   }
@@ -158,12 +102,13 @@ static hf_status encode_output(encoder *e, const stage_output *from, Holdfast__V
   to->has_compression = 1;
   to->compression = (uint32_t)from->compression;
   plan->output = to;
-  return encode_schema(e, &from->columns, &to->columns);
+  return schema_to_message(&from->columns, STAGE_MOST_TYPE_LEVELS, e->memory, &to->columns, e->error);
 }
 
 static hf_status encode_settings(encoder *e, const stage_plan *from, Holdfast__V1__StagePlan *to) {
   to->n_settings = from->n_settings;
-  to->settings = (Holdfast__V1__Setting **)pointers_new(e, from->n_settings, sizeof **to->settings);
+  to->settings =
+      (Holdfast__V1__Setting **)message_pointers(e->memory, from->n_settings, sizeof **to->settings);
   if (to->settings == NULL) {
     return no_memory(e);
   }
@@ -207,7 +152,7 @@ static void encode_block(const block_ref *from, Holdfast__V1__BlockRef *to) {
 
 static hf_status encode_ranges(encoder *e, const task_input *from, Holdfast__V1__TaskInput *to) {
   to->n_ranges = from->ranges == NULL ? 0 : from->n_files;
-  to->ranges = (Holdfast__V1__RowRange **)pointers_new(e, to->n_ranges, sizeof **to->ranges);
+  to->ranges = (Holdfast__V1__RowRange **)message_pointers(e->memory, to->n_ranges, sizeof **to->ranges);
   if (to->ranges == NULL) {
     return no_memory(e);
   }
@@ -224,7 +169,7 @@ static hf_status encode_task_input(encoder *e, const task_input *from, Holdfast_
   to->n_files = from->n_files;
   to->files = (char **)from->files;
   to->n_blocks = from->n_blocks;
-  to->blocks = (Holdfast__V1__BlockRef **)pointers_new(e, from->n_blocks, sizeof **to->blocks);
+  to->blocks = (Holdfast__V1__BlockRef **)message_pointers(e->memory, from->n_blocks, sizeof **to->blocks);
   if (to->blocks == NULL) {
     return no_memory(e);
   }
@@ -242,7 +187,7 @@ static hf_status encode_spec(encoder *e, const task_spec *from, Holdfast__V1__Ta
   to->task = from->task.value;
   to->attempt = from->attempt.value;
   to->n_inputs = from->n_inputs;
-  to->inputs = (Holdfast__V1__TaskInput **)pointers_new(e, from->n_inputs, sizeof **to->inputs);
+  to->inputs = (Holdfast__V1__TaskInput **)message_pointers(e->memory, from->n_inputs, sizeof **to->inputs);
   if (to->inputs == NULL) {
     return no_memory(e);
   }
