@@ -161,7 +161,8 @@ static hf_status close_root(cutter *c, const cut_part *part, bool ordered) {
     return cut_close(c, part, &keys, false, &last);
   }
   HF_TRY(cut_close(c, part, NULL, ordered, &last));
-  if (!part->is_one && !c->is_undealt && part->n_deals > 0 && part->modulus == c->options->tasks) {
+  if (!part->is_one && !c->is_undealt && !c->options->hash_zero && part->n_deals > 0 &&
+      part->modulus == c->options->tasks) {
     c->n_keys = part->deals[0].n;
     c->keys = part->deals[0].columns;
   }

@@ -26,10 +26,19 @@ typedef struct cut_source {
   const size_t *keys;
 } cut_source;
 
+/* When every task reads a join side whole, where that is allowed. */
+typedef enum cut_whole_side {
+  CUT_WHOLE_IF_SMALL, /* by broadcast_bytes */
+  CUT_WHOLE_ALWAYS,
+  CUT_WHOLE_NEVER /* but of a join without keys */
+} cut_whole_side;
+
 typedef struct cut_options {
   uint32_t tasks;           /* tasks of a scan stage and partitions of an exchange; at least 2 */
   uint64_t broadcast_bytes; /* a join side below this may be read whole by every task */
-  bool first_of_many;       /* see plan_write_options */
+  cut_whole_side broadcast;
+  bool hash_zero;     /* exchanges put all rows into partition 0, for tests; n_keys below must be 0 */
+  bool first_of_many; /* see plan_write_options */
   const cut_source *sources;
   size_t n_sources;
   /* How the result is to be dealt: by the hash of these columns, in `modulus` partitions; n_keys 0: not. */

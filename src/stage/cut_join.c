@@ -120,7 +120,9 @@ static hf_status take_keys_of(joining *x, int side, bool both, bool *taken) {
 /* ------------------------------------------------------------------ placing */
 
 static bool is_small(const joining *x, int side) {
-  return x->sides[side].bytes < (double)x->c->options->broadcast_bytes;
+  const cut_options *options = x->c->options;
+  return options->broadcast == CUT_WHOLE_ALWAYS || (options->broadcast == CUT_WHOLE_IF_SMALL &&
+                                                    x->sides[side].bytes < (double)options->broadcast_bytes);
 }
 
 /* The side that every task gets whole, or -1. */
@@ -253,7 +255,9 @@ hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *
   HF_TRY(cut_node(c, node->children[1], below, &x.sides[RIGHT]));
   HF_TRY(list_keys(&x));
   bool are_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, are_alike = false;
-  HF_TRY(take_keys_of(&x, LEFT, true, &are_alike));
+  if (c->options->broadcast != CUT_WHOLE_ALWAYS) {
+    HF_TRY(take_keys_of(&x, LEFT, true, &are_alike));
+  }
   int whole = are_one || are_alike ? -1 : whole_side(&x);
   HF_TRY(are_one ? HF_OK : place(&x, whole, order == ORDER_NEEDED));
   *out = (cut_part){.is_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, .why = ""};

@@ -44,7 +44,7 @@ static size_t column_of(const void *context, size_t at) {
 /* Of fewer partitions than half the tasks it is better read in as many splits as there are tasks. */
 static hf_status take_deal(cutter *c, const tree_node *node, const cut_source *source, cut_part *out) {
   cut_part dealt = {.modulus = source->modulus, .n_deals = 1, .deals = {{source->n_keys, source->keys}}};
-  if (source->n_keys == 0 || 2 * (uint64_t)source->modulus < c->options->tasks) {
+  if (source->n_keys == 0 || 2 * (uint64_t)source->modulus < c->options->tasks || c->options->hash_zero) {
     return HF_OK;
   }
   return cut_keep_deals(c, &dealt, column_of, node, node->n_columns, out);

@@ -23,7 +23,7 @@ static uint32_t modulus_of(const cutter *c, const cut_keys *keys) {
 static const tree_expression *partition_of(cutter *c, const cut_keys *keys) {
   const tree_expression *hash = NULL;
   tree_call *call = arena_alloc(c->a, sizeof *call);
-  if (call == NULL || keys->n == 0) {
+  if (call == NULL || keys->n == 0 || c->options->hash_zero) {
     c->is_out_of_memory |= call == NULL;
     return cut_number(c, 0, &cut_uinteger);
   }
@@ -292,7 +292,8 @@ static const tree_node *small_leaf(const cutter *c, const cut_part *part) {
   while ((node->kind == TREE_FILTER || node->kind == TREE_PROJECTION) && is_stable(node)) {
     node = node->children[0];
   }
-  bool is_small = !part->is_one && part->bytes * SMALL_OF_BROADCAST < (double)c->options->broadcast_bytes;
+  bool is_small = !part->is_one && c->options->broadcast != CUT_WHOLE_NEVER &&
+                  part->bytes * SMALL_OF_BROADCAST < (double)c->options->broadcast_bytes;
   const cut_source *source = is_small ? cut_source_of(c, node) : NULL;
   bool is_leaf = source != NULL && is_stable(node) &&
                  (double)source->bytes * SMALL_OF_BROADCAST < (double)c->options->broadcast_bytes;

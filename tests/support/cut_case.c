@@ -150,23 +150,28 @@ void cut_case_cut(cut_case *c, const char *sql, const cut_options *options, aren
   }
 }
 
-void cut_case_run(cut_case *c, const char *sql, uint32_t tasks, uint64_t broadcast_bytes, cut_outcome *out) {
-  const cut_options options = {
-      .tasks = tasks, .broadcast_bytes = broadcast_bytes, .sources = c->sources, .n_sources = c->n_tables};
+void cut_case_run_with(cut_case *c, const char *sql, const cut_options *options, cut_outcome *out) {
+  cut_options over = *options;
+  over.sources = c->sources;
+  over.n_sources = c->n_tables;
   arena *a = arena_new();
   cut_graph graph;
   tree_refusal refusal;
   *out = (cut_outcome){.verdict = ORACLE_OTHER_ROWS};
-  cut_case_cut(c, sql, &options, a, &graph, &refusal);
+  cut_case_cut(c, sql, &over, a, &graph, &refusal);
   if (refusal.code != TREE_REFUSED_NONE) {
     snprintf(out->why, sizeof out->why, "refused: %s", refusal.reason);
     snprintf(out->problem, sizeof out->problem, "refused: %s", refusal.reason);
   } else {
-    const cut_run r = {c->o, &graph, tasks, c->sources, c->n_tables, out};
+    const cut_run r = {c->o, &graph, over.tasks, c->sources, c->n_tables, out};
     oracle_rows expected;
     must_query(c->o, sql, &expected);
     cut_run_graph(&r, &expected);
     oracle_rows_free(&expected);
   }
   arena_free(a);
+}
+
+void cut_case_run(cut_case *c, const char *sql, uint32_t tasks, uint64_t broadcast_bytes, cut_outcome *out) {
+  cut_case_run_with(c, sql, &(cut_options){.tasks = tasks, .broadcast_bytes = broadcast_bytes}, out);
 }

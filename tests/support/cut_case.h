@@ -31,7 +31,8 @@ const tree_node *cut_case_tree(cut_case *c, const char *sql, arena *a);
 /* Plans and cuts; fails the test when there is no plan. Memory of `a`. */
 void cut_case_cut(cut_case *c, const char *sql, const cut_options *options, arena *a, cut_graph *graph,
                   tree_refusal *refusal);
-/* The same with the sources of the case, and runs it. */
+/* The same with the sources of the case, and runs it; those of `options` are not looked at. */
+void cut_case_run_with(cut_case *c, const char *sql, const cut_options *options, cut_outcome *out);
 void cut_case_run(cut_case *c, const char *sql, uint32_t tasks, uint64_t broadcast_bytes, cut_outcome *out);
 
 #endif
