@@ -2,7 +2,7 @@
 /* Files that Holdfast itself writes: what was computed from them before is dropped, in every session. */
 #include "session/session.h"
 
-#include "base/clock.h"
+#include "base/fault.h"
 #include "base/file.h"
 
 #include <setjmp.h>
@@ -11,8 +11,6 @@
 
 #include <cmocka.h>
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,65 +129,70 @@ static void written_path_drops_holds_of_all_sessions(void **state) {
   relation_release(apart);
 }
 
-typedef struct counter {
-  session *session;
+/* Notes writes on the executor's thread, when a task has read its source and writes its first rows: so a fill is
+ * always PENDING then, and cannot end before the note. */
+typedef struct writer {
+  const written_case *c;
   const relation *held;
-  uint64_t rows;
-  hf_profile profile;
-} counter;
+  const char *text;        /* of the file from then on; NULL: as it was */
+  unsigned times;          /* that are left to note */
+  unsigned noted, pending; /* notes so far, and those in a fill */
+} writer;
 
-static void *count_it(void *context) {
-  counter *k = context;
-  k->rows = rows_of(k->session, k->held, &k->profile);
-  return NULL;
+static writer *at_work; /* of the hook; one task at a time writes here */
+
+static void note_in_batch(void) {
+  writer *w = at_work;
+  if (w->times == 0) {
+    return;
+  }
+  w->times--;
+  hf_storage storage = {0};
+  w->pending +=
+      session_storage(w->c->mine, w->held, &storage, NULL) == HF_OK && storage.state == HF_HOLD_PENDING;
+  FILE *file = w->text == NULL ? NULL : fopen(path_of(w->c, "a.csv"), "w");
+  if (file != NULL) {
+    fputs(w->text, file);
+    fclose(file);
+  }
+  session_note_written(w->c->other, path_of(w->c, "a.csv"));
+  w->noted++;
+}
+
+static uint64_t rows_beside(writer *w, hf_profile *profile) {
+  at_work = w;
+  fault_set("exchange.batch", note_in_batch);
+  uint64_t rows = rows_of(w->c->mine, w->held, profile);
+  fault_set("exchange.batch", NULL);
+  return rows;
 }
 
 /* What such a fill has read may be half of the old file and half of the new one. */
 static void written_path_begins_running_fills_again(void **state) {
   written_case *c = *state;
   put_file(c, "a.csv", "n\n1\n");
-  relation *held = held_of(c, c->mine, "a.csv",
-                           ", (SELECT sum(hash(i)) AS s FROM range(30000000) t(i)) x WHERE s IS NOT NULL");
-  counter k = {.session = c->mine, .held = held};
-  pthread_t thread;
-  assert_int_equal(pthread_create(&thread, NULL, count_it, &k), 0);
-  uint64_t deadline = clock_monotonic_us() + UINT64_C(20000000);
-  while (state_of(c->mine, held) != HF_HOLD_PENDING && clock_monotonic_us() < deadline) {
-  }
-  put_file(c, "a.csv", "n\n1\n2\n");
-  session_note_written(c->mine, path_of(c, "a.csv"));
-  pthread_join(thread, NULL);
-  assert_int_equal(k.profile.held_fills, 1); /* the first gave nothing to read */
-  assert_int_equal(k.rows, 2);
+  relation *held = held_of(c, c->mine, "a.csv", "");
+  writer w = {.c = c, .held = held, .text = "n\n1\n2\n", .times = 1};
+  hf_profile profile;
+  assert_int_equal(rows_beside(&w, &profile), 2);
+  assert_int_equal(w.noted, 1);
+  assert_int_equal(w.pending, 1);
+  assert_int_equal(profile.held_fills, 1); /* the first gave nothing to read */
   assert_int_equal(state_of(c->mine, held), HF_HOLD_MATERIALISED);
   relation_release(held);
-}
-
-typedef struct writer {
-  const written_case *c;
-  atomic_bool stop;
-} writer;
-
-static void *note_again_and_again(void *context) {
-  writer *w = context;
-  while (!atomic_load(&w->stop)) {
-    session_note_written(w->c->other, w->c->dir);
-  }
-  return NULL;
 }
 
 /* Three claims by all who wait together; then each computes for itself. */
 static void written_again_and_again_ends_in_computing_inline(void **state) {
   written_case *c = *state;
+  enum { CLAIMS = 3 };
   put_file(c, "a.csv", "n\n1\n2\n");
   relation *held = held_of(c, c->mine, "a.csv", "");
-  writer w = {.c = c};
-  pthread_t thread;
-  assert_int_equal(pthread_create(&thread, NULL, note_again_and_again, &w), 0);
+  writer w = {.c = c, .held = held, .times = CLAIMS};
   hf_profile profile;
-  assert_int_equal(rows_of(c->mine, held, &profile), 2);
-  atomic_store(&w.stop, true);
-  pthread_join(thread, NULL);
+  assert_int_equal(rows_beside(&w, &profile), 2);
+  assert_int_equal(w.noted, CLAIMS);
+  assert_int_equal(w.pending, CLAIMS);
   assert_int_equal(profile.held_fills, 0); /* none of the three gave anything */
   assert_int_equal(profile.held_inline, 1);
   assert_non_null(strstr(profile.warning, "written while it was computed"));
