@@ -8,6 +8,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include "sql/token.h"
+#include "staging/staging.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,9 @@ uint32_t cutting_tasks(const scheduler *s, const planning *p) {
     return 1;
   }
   uint64_t tasks = bytes / TASK_BYTES, most = (uint64_t)slots * TASKS_A_SLOT;
+  if (tasks > slots) { /* whole rounds: three tasks on two slots take as long as four */
+    tasks -= tasks % slots;
+  }
   return (uint32_t)(tasks < 2 ? 2 : tasks < most ? tasks : most);
 }
 
@@ -120,107 +124,6 @@ static bool has_setting(const job_settings *settings, const char *name, const ch
   return false;
 }
 
-/* ------------------------------------------------------------------- checks */
-
-static const schema *columns_of_input(const planning *p, const cut_input *input) {
-  return input->is_stage ? &p->graph.stages[input->stage].columns
-                         : &p->query.inputs[strtoul(input->source_id, NULL, 10)].columns;
-}
-
-void cutting_stage_sql(const planning *p, const cut_stage *stage, buf *out) {
-  for (size_t i = 0; i < stage->n_pieces; i++) {
-    const cut_piece *piece = &stage->pieces[i];
-    if (piece->text != NULL) {
-      buf_text(out, piece->text);
-      continue;
-    }
-    buf scan = {0};
-    buf_printf(&scan, "hf_scan('%u')", piece->input);
-    lower_scan_sql(columns_of_input(p, &stage->inputs[piece->input]), buf_cstr(&scan), false, out);
-    out->failed = out->failed || scan.failed;
-    buf_reset(&scan);
-  }
-}
-
-static bool has_types(const schema *found, const schema *expected, bool has_partition) {
-  size_t n = expected->n_columns;
-  if (found->n_columns != n + (has_partition ? 1 : 0)) {
-    return false;
-  }
-  for (size_t i = 0; i < n; i++) {
-    if (!data_type_equal(found->columns[i].type, expected->columns[i].type)) {
-      return false;
-    }
-  }
-  return !has_partition || found->columns[n].type->kind == TYPE_UINTEGER;
-}
-
-/* Binds the stage's text: *why is set when it does not give what the plan says. */
-static hf_status check_stage(engine *planner_engine, planning *p, size_t number, const char **why,
-                             hf_error *error) {
-  const cut_stage *stage = &p->graph.stages[number];
-  engine_scan *scans = arena_array(p->memory, stage->n_inputs + 1, sizeof *scans);
-  buf sql = {0};
-  cutting_stage_sql(p, stage, &sql);
-  for (size_t i = 0; scans != NULL && i < stage->n_inputs; i++) {
-    scans[i] = (engine_scan){.id = arena_printf(p->memory, "%zu", i),
-                             .columns = columns_of_input(p, &stage->inputs[i]),
-                             .rows = 1000};
-    sql.failed = sql.failed || scans[i].id == NULL;
-  }
-  schema found = {0};
-  hf_error met = {0};
-  hf_status status = HF_OK;
-  if (scans == NULL || sql.failed) {
-    status = no_memory(error);
-  } else {
-    engine_set_scans(planner_engine, scans, stage->n_inputs);
-    status = engine_describe(planner_engine, buf_cstr(&sql), p->memory, &found, &met);
-    engine_set_scans(planner_engine, NULL, 0);
-  }
-  buf_reset(&sql);
-  if (status == HF_E_CANCELLED || status == HF_E_OUT_OF_MEMORY) {
-    if (met.message != NULL) {
-      error_move(error, &met);
-    }
-    return status;
-  }
-  if (status != HF_OK) {
-    *why = arena_printf(p->memory, "stage %zu does not bind: %s", number + 1, met.message);
-  } else if (!has_types(&found, &stage->columns, stage->partitions > 1)) {
-    *why = arena_printf(p->memory, "stage %zu gives other types than the plan says", number + 1);
-  }
-  hf_error_reset(&met);
-  return HF_OK;
-}
-
-/* Why the graph cannot be used, or NULL. */
-static hf_status check_graph(engine *planner_engine, planning *p, const char **why, hf_error *error) {
-  const cut_graph *graph = &p->graph;
-  *why = "no part of it can be split";
-  for (size_t i = 0; i < graph->n_stages; i++) {
-    const cut_stage *stage = &graph->stages[i];
-    if (!stage->one_task) {
-      *why = NULL;
-      break;
-    }
-    if (stage->why_one != NULL && stage->why_one[0] != '\0') {
-      *why = stage->why_one;
-      break;
-    }
-  }
-  for (size_t i = 0; *why != NULL && i < graph->n_stages; i++) {
-    *why = graph->stages[i].one_task ? *why : NULL;
-  }
-  if (*why == NULL && !has_types(&graph->stages[graph->n_stages - 1].columns, &p->columns, false)) {
-    *why = "the last stage gives other types than the query";
-  }
-  for (size_t i = 0; *why == NULL && i < graph->n_stages; i++) {
-    HF_TRY(check_stage(planner_engine, p, i, why, error));
-  }
-  return HF_OK;
-}
-
 /* ------------------------------------------------------------------ cutting */
 
 /* The optimised plan as a tree; *root NULL: it fell back. */
@@ -243,6 +146,11 @@ static hf_status read_tree(engine *planner_engine, planning *p, const tree_node 
   tree_refusal refusal = {0};
   HF_TRY(plan_tree_read(json, strlen(json), p->memory, root, &refusal, error));
   return *root == NULL ? fall_back_refused(p, &refusal, error) : HF_OK;
+}
+
+static const schema *columns_of_source(const void *context, const char *source_id) {
+  const planning *p = context;
+  return &p->query.inputs[strtoul(source_id, NULL, 10)].columns;
 }
 
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
@@ -270,6 +178,12 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
     return fall_back_refused(p, &refusal, error);
   }
   const char *why = NULL;
-  HF_TRY(check_graph(planner_engine, p, &why, error));
+  staging_check check = {.planner = planner_engine,
+                         .graph = &p->graph,
+                         .columns = &p->columns,
+                         .source_columns = columns_of_source,
+                         .context = p,
+                         .memory = p->memory};
+  HF_TRY(staging_check_graph(&check, &why, error));
   return why == NULL ? HF_OK : fall_back(p, why, error);
 }
