@@ -167,6 +167,8 @@ uint64_t block_input_rows_read(const block_input *input);
 
 /* Blocks that are read, of all blocks of the locations' shares. */
 void block_input_blocks(const block_input *input, uint64_t *read, uint64_t *all);
+/* Of the blocks that are not left out, as they lie in their files. */
+uint64_t block_input_bytes(const block_input *input);
 
 /* ------------------------------------------------------------------ stream */
 

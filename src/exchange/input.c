@@ -377,6 +377,14 @@ uint64_t block_input_rows_read(const block_input *input) {
   return atomic_load_explicit(&input->rows_read, memory_order_relaxed);
 }
 
+uint64_t block_input_bytes(const block_input *input) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < input->set.n_blocks; i++) {
+    bytes += input->set.blocks[i].bytes;
+  }
+  return bytes;
+}
+
 void block_input_blocks(const block_input *input, uint64_t *read, uint64_t *all) {
   *read = input->set.n_blocks;
   *all = input->set.n_blocks + input->set.n_left_out;

@@ -14,6 +14,7 @@
 
 #include "resources.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -136,6 +137,7 @@ void executor_unqueue_locked(executor *x, attempt *gone) {
 /* Takes the attempt. */
 static hf_status queue(executor *x, attempt *a, hf_error *error) {
   slot *of = NULL;
+  a->queued_us = clock_monotonic_us();
   pthread_mutex_lock(&x->lock);
   bool is_known = find_locked(x, &a->spec, &of) != NULL, is_closing = x->closing;
   if (!is_known && !is_closing) {

@@ -31,14 +31,16 @@ typedef struct task_report {
   task_output output;   /* FINISHED */
   uint64_t source_rows; /* rows read from files */
   uint64_t source_files;
+  uint64_t source_bytes;                 /* read from files; not what the engine had cached */
   uint64_t block_rows;                   /* rows read from blocks */
   uint64_t held_rows;                    /* thereof from held results */
   uint64_t held_blocks, held_blocks_all; /* of held results: read, and there are */
   uint64_t own_rows;                     /* thereof from earlier stages of the job */
-  uint64_t peak_memory_bytes;
-  uint64_t run_us;
-  hf_error error;     /* FAILED: with origin; cancelled attempts fail with CANCELLED */
-  uuid lost_held_key; /* FAILED with BLOCK_*: the held result whose block it was; else none */
+  uint64_t block_bytes;                  /* of the blocks that were read */
+  uint64_t peak_memory_bytes, spill_bytes;
+  uint64_t wait_us, run_us; /* in the queue, and in the slot */
+  hf_error error;           /* FAILED: with origin; cancelled attempts fail with CANCELLED */
+  uuid lost_held_key;       /* FAILED with BLOCK_*: the held result whose block it was; else none */
   arena *memory;
 } task_report;
 

@@ -68,7 +68,7 @@ typedef struct attempt {
   const void *plan; /* encoded */
   size_t plan_length;
   task_spec spec;
-  uint64_t started_us;
+  uint64_t queued_us, started_us;
   task_report *started, *ended; /* made at submit, so that reporting never lacks memory; NULL: sent */
 } attempt;
 

@@ -126,13 +126,17 @@ static size_t files_begun(const task_input *input) {
 static void count(task *t) {
   task_report *report = t->at->ended;
   report->source_rows = t->stats.source_rows;
+  report->source_bytes = t->stats.source_bytes;
+  report->spill_bytes = t->stats.spill_bytes;
   for (size_t i = 0; i < t->at->spec.n_inputs; i++) {
     report->source_files += files_begun(&t->at->spec.inputs[i]);
   }
   task_inputs_rows(&t->inputs, &report->block_rows, &report->held_rows, &report->own_rows);
   task_inputs_blocks(&t->inputs, &report->held_blocks, &report->held_blocks_all);
+  report->block_bytes = task_inputs_bytes(&t->inputs);
   report->peak_memory_bytes =
       t->stats.peak_memory_bytes + (t->sink == NULL ? 0 : block_sink_peak_bytes(t->sink));
+  report->wait_us = t->at->started_us - t->at->queued_us;
   report->run_us = clock_monotonic_us() - t->at->started_us;
 }
 

@@ -219,6 +219,15 @@ void task_inputs_blocks(const task_inputs *inputs, uint64_t *read, uint64_t *all
   }
 }
 
+uint64_t task_inputs_bytes(const task_inputs *inputs) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < inputs->n; i++) {
+    const block_input *blocks = inputs->sources[i].blocks;
+    bytes += blocks == NULL ? 0 : block_input_bytes(blocks);
+  }
+  return bytes;
+}
+
 uuid task_inputs_lost_key(const task_inputs *inputs) {
   for (size_t i = 0; i < inputs->n; i++) {
     if (atomic_load(&inputs->sources[i].lost)) {

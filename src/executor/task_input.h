@@ -23,6 +23,8 @@ void task_inputs_close(task_inputs *inputs);
 void task_inputs_rows(const task_inputs *inputs, uint64_t *rows, uint64_t *held_rows, uint64_t *own_rows);
 /* Blocks of held results that are read, of all those of the task: the others hold no wanted row. */
 void task_inputs_blocks(const task_inputs *inputs, uint64_t *read, uint64_t *all);
+/* Bytes of all blocks that are read. */
+uint64_t task_inputs_bytes(const task_inputs *inputs);
 /* The held result whose block could not be read, or none. */
 uuid task_inputs_lost_key(const task_inputs *inputs);
 
