@@ -6,11 +6,11 @@
  * Thread: the slot's.
  */
 #include "task_input.h"
-#include "task_sql.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "staging/staging.h"
 
 typedef struct task {
   executor *x;

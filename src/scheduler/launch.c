@@ -7,6 +7,8 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "staging/staging.h"
+
 #include <string.h>
 
 /* ------------------------------------------------------------------- inputs */

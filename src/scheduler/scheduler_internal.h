@@ -204,16 +204,9 @@ bool freshness_is_outrun(const scheduler *s, const entry_view *view);
 
 /* How many tasks the lowered query is to be split into. */
 uint32_t cutting_tasks(const scheduler *s, const planning *p);
-/* Appends the SQL of a stage with hf_scan('<input>') for every input. */
-void cutting_stage_sql(const planning *p, const cut_stage *stage, buf *out);
 
 /* staging.c: encodes the stage plans and works out what tasks read of sources. Thread: a planning thread. */
 hf_status staging_prepare(scheduler *s, planning *p, hf_error *error);
-/* Which of so many partitions task t of n reads; *count may be 0. */
-void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count);
-/* Task t's part of `refs`, of n tasks: by their number, cut inside where need be. In `a`; NULL: no memory. */
-block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
-                              size_t *n_out);
 
 typedef struct planner planner;
 hf_status planners_open(scheduler *s, unsigned n_threads, hf_error *error);

@@ -8,6 +8,8 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "staging/staging.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,27 +63,6 @@ static hf_status files_of(scheduler *s, const planning *p, const lower_input *fr
 
 /* ------------------------------------------------------------------ blocks */
 
-block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
-                              size_t *n_out) {
-  block_ref *out = arena_array(a, n_refs, sizeof *out);
-  uint64_t begin = (uint64_t)n_refs * t, end = begin + n_refs; /* in n-ths of a location */
-  *n_out = 0;
-  for (size_t i = 0; out != NULL && i < n_refs; i++) {
-    uint64_t at = (uint64_t)i * n, next = at + n;
-    uint64_t first = begin > at ? begin : at, last = end < next ? end : next;
-    if (first < last) {
-      block_ref *ref = &out[(*n_out)++];
-      *ref = refs[i];
-      if (last - first < n) {
-        ref->share_first = (uint32_t)(first - at);
-        ref->share_count = (uint32_t)(last - first);
-        ref->share_of = n;
-      }
-    }
-  }
-  return out;
-}
-
 static hf_status share_blocks(const planning *p, const block_ref *refs, size_t n_refs, staged_input *in,
                               hf_error *error) {
   uint32_t n = (uint32_t)in->planned->n_given;
@@ -93,12 +74,6 @@ static hf_status share_blocks(const planning *p, const block_ref *refs, size_t n
     }
   }
   return HF_OK;
-}
-
-void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count) {
-  uint64_t begin = ((uint64_t)partitions * t + n - 1) / n, end = ((uint64_t)partitions * (t + 1) + n - 1) / n;
-  *first = (uint32_t)begin;
-  *count = (uint32_t)(end - begin);
 }
 
 /* Each task its partitions of a held result: so many of each location, or so many locations. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a task's SQL. */
-#include "executor/task_sql.h"
+#include "staging/staging.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Composing a task's SQL. */
-#include "task_sql.h"
+#include "staging/staging.h"
 
 #include "plan/lower.h"
 #include "source/source.h"

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which part of what earlier attempts wrote is a task's. Pure. Thread: any. */
+#include "staging/staging.h"
+
+block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
+                              size_t *n_out) {
+  block_ref *out = arena_array(a, n_refs, sizeof *out);
+  uint64_t begin = (uint64_t)n_refs * t, end = begin + n_refs; /* in n-ths of a location */
+  *n_out = 0;
+  for (size_t i = 0; out != NULL && i < n_refs; i++) {
+    uint64_t at = (uint64_t)i * n, next = at + n;
+    uint64_t first = begin > at ? begin : at, last = end < next ? end : next;
+    if (first < last) {
+      block_ref *ref = &out[(*n_out)++];
+      *ref = refs[i];
+      if (last - first < n) {
+        ref->share_first = (uint32_t)(first - at);
+        ref->share_count = (uint32_t)(last - first);
+        ref->share_of = n;
+      }
+    }
+  }
+  return out;
+}
+
+void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count) {
+  uint64_t begin = ((uint64_t)partitions * t + n - 1) / n, end = ((uint64_t)partitions * (t + 1) + n - 1) / n;
+  *first = (uint32_t)begin;
+  *count = (uint32_t)(end - begin);
+}
+
+block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t partitions, uint32_t t,
+                                  uint32_t n, arena *a, size_t *n_out) {
+  block_ref *out = arena_array(a, n_refs, sizeof *out);
+  uint32_t first = 0, count = 0;
+  staging_partitions_of(partitions, t, n, &first, &count);
+  *n_out = out == NULL || count == 0 ? 0 : n_refs; /* a count of 0 would be all */
+  for (size_t i = 0; i < *n_out; i++) {
+    out[i] = refs[i];
+    out[i].partition_first = first;
+    out[i].partition_count = count;
+  }
+  return out;
+}

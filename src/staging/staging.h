@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Staging: what lies between a graph of stages and the tasks that run it. Whether
+ * the texts of the stages give what the plan says, which part of an input is a
+ * task's, and the SQL of one task. The scheduler and the harness share it.
+ * Thread: any; the check wants a stack of THREAD_PLANNING_STACK_BYTES.
+ */
+#ifndef HF_STAGING_STAGING_H
+#define HF_STAGING_STAGING_H
+
+#include "engine/engine.h"
+#include "stage/cut.h"
+#include "stage/stage.h"
+
+/* -------------------------------------------------------------------- check */
+
+typedef struct staging_check {
+  engine *planner; /* its scans are changed */
+  const cut_graph *graph;
+  const schema *columns;                                                       /* of the query */
+  const schema *(*source_columns)(const void *context, const char *source_id); /* by their own names */
+  const void *context;
+  arena *memory;
+} staging_check;
+
+/*
+ * Tells why a graph that was cut cannot be used, or NULL: every stage is bound, and its columns must have the types that
+ * the plan says. A graph of nothing but single tasks is of no use either.
+ * Errors: CANCELLED, OUT_OF_MEMORY.
+ */
+hf_status staging_check_graph(const staging_check *check, const char **why, hf_error *error);
+
+/* ------------------------------------------------------------------- shares */
+
+/* Which of so many partitions task t of n reads; *count may be 0. */
+void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count);
+/* Task t's part of `refs`, of n tasks: by their number, cut inside where need be. In `a`; NULL: no memory. */
+block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
+                              size_t *n_out);
+/* The partitions of `refs` that are task t's, of n tasks. The same. */
+block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t partitions, uint32_t t,
+                                  uint32_t n, arena *a, size_t *n_out);
+
+/* ---------------------------------------------------------------------- SQL */
+
+/* The pieces of a stage with the task's own files and blocks in place. Input i of blocks is read by hf_blocks('i'); one
+ * without files or blocks is a relation without rows. Errors: OUT_OF_MEMORY. */
+hf_status task_sql_build(const stage_plan *plan, const task_spec *spec, buf *out, hf_error *error);
+
+#endif
