@@ -8,7 +8,12 @@ if(NOT HOLDFAST_HARNESS)
   list(REMOVE_ITEM folders harness)
 endif()
 
+# What the harness stands on: nothing that schedules, holds or talks to others.
+set(harness_folders base arrow compare engine store source tree sql relation plan wire stage staging exchange channel
+  witness harness)
+
 set(objects "")
+set(harness_objects "")
 foreach(folder ${folders})
   file(GLOB sources CONFIGURE_DEPENDS src/${folder}/*.c)
   if(sources)
@@ -18,6 +23,9 @@ foreach(folder ${folders})
       add_dependencies(hf_${folder} hf_proto_files)
     endif()
     list(APPEND objects $<TARGET_OBJECTS:hf_${folder}>)
+    if(folder IN_LIST harness_folders)
+      list(APPEND harness_objects $<TARGET_OBJECTS:hf_${folder}>)
+    endif()
   endif()
 endforeach()
 if(NOT objects)
@@ -26,11 +34,22 @@ if(NOT objects)
 endif()
 if(TARGET hf_proto)
   list(APPEND objects $<TARGET_OBJECTS:hf_proto>)
+  list(APPEND harness_objects $<TARGET_OBJECTS:hf_proto>)
 endif()
 
 # For tests, benchmarks and the command: every symbol can be reached.
 add_library(holdfast_internal STATIC ${objects})
 target_link_libraries(holdfast_internal PUBLIC hf_settings hf_third_party)
+
+# The harness with what it stands on; tests/harness links nothing else.
+if(HOLDFAST_HARNESS)
+  add_library(holdfast_harness STATIC ${harness_objects})
+  target_link_libraries(holdfast_harness PUBLIC hf_settings hf_third_party)
+  set_target_properties(holdfast_harness PROPERTIES OUTPUT_NAME holdfast-harness)
+  target_compile_definitions(holdfast_internal PUBLIC HOLDFAST_HARNESS) # `verify` uses it
+  target_compile_definitions(hf_verify PRIVATE HOLDFAST_HARNESS)
+  list(REMOVE_ITEM objects $<TARGET_OBJECTS:hf_harness> $<TARGET_OBJECTS:hf_verify>)
+endif()
 
 # For users: only hf_* is exported (tools/lint/exports checks the built file).
 add_library(holdfast SHARED ${objects})

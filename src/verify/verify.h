@@ -10,32 +10,7 @@
 #include "compare/compare.h"
 #include "engine/engine.h"
 #include "session/session.h"
-
-/* ---------------------------------------------------------------- witness */
-
-/* One instance of DuckDB with one thread: it computes everything in the order of the files. */
-typedef struct witness witness;
-
-typedef struct witness_options {
-  const char *dir;        /* of its own files; there */
-  const char *allow_path; /* as the session's setting */
-  const char *time_zone;
-} witness_options;
-
-hf_status witness_open(const witness_options *options, witness **out, hf_error *error);
-/* Accepts NULL. Streams that are open must have been released. */
-void witness_close(witness *w);
-engine *witness_engine(witness *w);
-/* Runs a query to its end; the rows come as a client gets them. */
-hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error);
-
-/* ------------------------------------------------------------------ order */
-
-/*
- * Finds what the result of a query is ordered by: the columns of the result that its ORDER BY names, up to the first
- * expression that is none, and whether it has a LIMIT or OFFSET. Nothing is known of what cannot be read.
- */
-void order_of_query(engine *e, const char *sql, arena *a, compare_options *out);
+#include "witness/witness.h"
 
 /* ----------------------------------------------------------------- suites */
 

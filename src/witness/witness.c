@@ -5,11 +5,13 @@
  * cutting or the scheduler has a part in them.
  * Thread: one at a time.
  */
-#include "verify.h"
+#include "witness.h"
 
+#include "base/config.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "exchange/exchange.h"
+#include "plan/lower.h"
 #include "sql/token.h"
 
 #include <limits.h>
@@ -62,14 +64,24 @@ static hf_status open_engine(witness *w, const witness_options *options, hf_erro
   }
   HF_TRY(file_make_dirs(slot_dir, error));
   HF_TRY(file_make_dirs(spill_dir, error));
-  engine_setting zone = {"TimeZone", options->time_zone};
+  engine_setting *settings = arena_array(w->memory, options->n_settings + 1, sizeof *settings);
+  size_t n_settings = 0;
+  if (settings == NULL) {
+    return no_memory(error);
+  }
+  for (; n_settings < options->n_settings; n_settings++) {
+    settings[n_settings] = options->settings[n_settings];
+  }
+  if (options->time_zone != NULL) {
+    settings[n_settings++] = (engine_setting){"TimeZone", options->time_zone};
+  }
   engine_options open = {.kind = ENGINE_SLOT,
                          .threads = 1,
                          .memory_bytes = WITNESS_MEMORY_BYTES,
                          .spill_dir = spill_dir,
                          .slot_dir = slot_dir,
-                         .settings = &zone,
-                         .n_settings = 1,
+                         .settings = settings,
+                         .n_settings = n_settings,
                          .extension_dir = engine_extension_dir(w->memory)};
   HF_TRY(allowed_dirs(options, w->memory, &open, error));
   return engine_open(&open, &w->engine, error);
@@ -103,6 +115,37 @@ void witness_close(witness *w) {
 
 engine *witness_engine(witness *w) {
   return w->engine;
+}
+
+/* ---------------------------------------------------------------------- blocks */
+
+static hf_status take(witness *w, const char *name, block_input *blocks, hf_error *error) {
+  const engine_input input = {.id = "0",
+                              .ops = block_input_ops(),
+                              .source = blocks,
+                              .columns = block_input_columns(blocks),
+                              .block_schema = block_input_arrow_schema(blocks),
+                              .rows = block_input_rows(blocks)};
+  buf sql = {0};
+  buf_text(&sql, "CREATE OR REPLACE TABLE ");
+  buf_sql_name(&sql, name);
+  buf_text(&sql, " AS SELECT * FROM ");
+  lower_scan_sql(input.columns, "hf_blocks('0')", false, &sql);
+  const engine_shown shown = {.sql = buf_cstr(&sql), .inputs = &input, .n_inputs = 1};
+  hf_status status = sql.failed ? no_memory(error) : engine_copy(w->engine, &shown, error);
+  buf_reset(&sql);
+  return status;
+}
+
+hf_status witness_take_blocks(witness *w, const char *name, const char *attempt_dir, hf_error *error) {
+  const block_location location = {.dir = attempt_dir};
+  const block_input_options options = {
+      .locations = &location, .n_locations = 1, .ordered = true, .verify = true, .threads = 1};
+  block_input *blocks = NULL;
+  HF_TRY(block_input_new(&options, &blocks, error));
+  hf_status status = take(w, name, blocks, error);
+  block_input_free(blocks);
+  return status;
 }
 
 /* ------------------------------------------------------------------------ run */

@@ -5,7 +5,7 @@
  * result ends the list.
  * Thread: one at a time.
  */
-#include "verify.h"
+#include "witness.h"
 
 #include <json-c/json.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a query orders by, as columns of its result. */
-#include "verify/verify.h"
+#include "witness/witness.h"
 
 #include "base/file.h"
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The overlays: ways of running that a right engine does not show in its answers. A table. */
+#include "holdfast/harness.h"
+
+#include <string.h>
+
+static const hf_harness_overlay overlays[] = {
+    {"tasks_1", "one task a stage, cut as if there were more", {.tasks = 1, .slots = 1}},
+    {"tasks_2", "two tasks a stage", {.tasks = 2, .slots = 2}},
+    {"tasks_3", "three tasks a stage", {.tasks = 3, .slots = 3}},
+    {"tasks_7", "seven tasks a stage", {.tasks = 7, .slots = 7}},
+    {"one_partition_a_task", "each task reads one partition", {.tasks = 4, .slots = 4, .partitions = 4}},
+    {"partitions_11",
+     "tasks read several partitions, not all as many",
+     {.tasks = 4, .slots = 2, .partitions = 11}},
+    {"slots_2", "more tasks than slots", {.tasks = 7, .slots = 2}},
+    {"random_order", "tasks begin in any order", {.tasks = 5, .slots = 2, .order_seed = 20260501}},
+    {"fresh_instances",
+     "every task in an instance of its own",
+     {.tasks = 2, .slots = 2, .fresh_instances = true}},
+    {"streaming",
+     "all tasks run together and hand rows on as they come",
+     {.tasks = 3, .slots = 3, .exchange = HF_HARNESS_STREAMING}},
+    {"streaming_small",
+     "the same, with channels that hold next to nothing",
+     {.tasks = 2, .slots = 2, .exchange = HF_HARNESS_STREAMING, .channel_bytes = 4096}},
+    {"hash_zero", "all rows in one partition", {.tasks = 3, .slots = 3, .hash_zero = true}},
+    {"batch_rows_1", "batches of one row", {.tasks = 2, .slots = 2, .batch_rows = 1}},
+    {"kill_task", "a task of every stage fails and runs again", {.tasks = 3, .slots = 3, .kill_task = 2}},
+    {"kill_task_streaming",
+     "a task fails and the job runs again",
+     {.tasks = 3, .slots = 3, .exchange = HF_HARNESS_STREAMING, .kill_task = 2}},
+    {"broadcast_always",
+     "every join side that may be is read whole by every task",
+     {.tasks = 3, .slots = 3, .broadcast = HF_HARNESS_BROADCAST_ALWAYS}},
+    {"broadcast_never",
+     "both sides of every join are dealt by the keys",
+     {.tasks = 3, .slots = 3, .broadcast = HF_HARNESS_BROADCAST_NEVER}},
+    {"held",
+     "inputs are read from blocks of a cached result",
+     {.tasks = 3, .slots = 3, .hold = HF_HARNESS_HOLD_HELD}},
+    {"inlined",
+     "inputs were cached and let go: computed in place",
+     {.tasks = 3, .slots = 3, .hold = HF_HARNESS_HOLD_INLINED}},
+};
+
+const hf_harness_overlay *hf_harness_overlays(size_t *n) {
+  *n = sizeof overlays / sizeof overlays[0];
+  return overlays;
+}
+
+const hf_harness_overlay *hf_harness_overlay_named(const char *name) {
+  for (size_t i = 0; name != NULL && i < sizeof overlays / sizeof overlays[0]; i++) {
+    if (strcmp(overlays[i].name, name) == 0) {
+      return &overlays[i];
+    }
+  }
+  return NULL;
+}

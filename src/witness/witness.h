@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The single-node answer that a distributed one is compared with: plain DuckDB, and
+ * what a query orders its result by.
+ * Thread: one at a time.
+ */
+#ifndef HF_WITNESS_WITNESS_H
+#define HF_WITNESS_WITNESS_H
+
+#include "compare/compare.h"
+#include "engine/engine.h"
+
+/* One instance of DuckDB with one thread: it computes everything in the order of the files. */
+typedef struct witness witness;
+
+typedef struct witness_options {
+  const char *dir;                /* of its own files; there */
+  const char *allow_path;         /* as the session's setting */
+  const char *time_zone;          /* NULL: as in the settings */
+  const engine_setting *settings; /* everything else that changes a result */
+  size_t n_settings;
+} witness_options;
+
+hf_status witness_open(const witness_options *options, witness **out, hf_error *error);
+/* Accepts NULL. Streams that are open must have been released. */
+void witness_close(witness *w);
+engine *witness_engine(witness *w);
+/* Makes a table of the rows of an attempt, in the place of one of that name. */
+hf_status witness_take_blocks(witness *w, const char *name, const char *attempt_dir, hf_error *error);
+/* Runs a query to its end; the rows come as a client gets them. */
+hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error);
+
+/* ------------------------------------------------------------------ order */
+
+/*
+ * Finds what the result of a query is ordered by: the columns of the result that its ORDER BY names, up to the first
+ * expression that is none, and whether it has a LIMIT or OFFSET. Nothing is known of what cannot be read.
+ */
+void order_of_query(engine *e, const char *sql, arena *a, compare_options *out);
+
+#endif
