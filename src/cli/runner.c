@@ -171,7 +171,7 @@ run_outcome runner_run(runner *r, const char *sql, const script_place *place) {
   run_outcome outcome = RUN_DONE;
   if (now.kind != STATEMENT_EMPTY) {
     progress_begin(&now.bar, r->progress);
-    now.watch = (job_watch){progress_draw, &now.bar, cancel};
+    now.watch = (job_watch){.progress = progress_draw, .progress_context = &now.bar, .cancel = cancel};
     interrupt_watch(cancel);
     hf_status status = run_and_show(&now, sql, &error);
     interrupt_watch(NULL);

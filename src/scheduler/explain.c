@@ -82,250 +82,80 @@ static hf_status lower_by_looks(scheduler *s, planning *p, const job_request *re
   return HF_OK;
 }
 
-/* -------------------------------------------------------------------- text */
+/* ------------------------------------------------------------------- fills */
 
-static void put_count(buf *out, uint64_t count) {
-  if (count >= 1000) {
-    put_count(out, count / 1000);
-    buf_printf(out, ",%03u", (unsigned)(count % 1000));
-  } else {
-    buf_printf(out, "%u", (unsigned)count);
-  }
-}
+/* How deep it is in fills below fills; their plans are those of misses. */
+typedef struct explaining {
+  scheduler *s;
+  const planning *p;
+  unsigned depth;
+  hf_status status; /* the first failure */
+  hf_error *error;
+} explaining;
 
-static void put_bytes(buf *out, uint64_t bytes) {
-  static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
-  double value = (double)bytes;
-  size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < sizeof units / sizeof units[0]) {
-    value /= 1000;
-    unit++;
-  }
-  buf_printf(out, unit > 0 && value < 9.95 ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
-static void put_indent(buf *out, unsigned depth) {
-  for (unsigned i = 0; i < depth; i++) {
-    buf_text(out, "  ");
-  }
-}
-
-static void put_text_indented(buf *out, const char *text, unsigned depth) {
-  for (; *text != '\0'; text++) {
-    buf_char(out, *text);
-    if (*text == '\n') {
-      put_indent(out, depth);
-    }
-  }
-}
-
-static void put_sql(buf *out, const lowered *query, unsigned depth) {
-  put_indent(out, depth);
-  buf_text(out, "SQL: ");
-  for (size_t i = 0; i < query->n_pieces; i++) {
-    if (query->pieces[i].text == NULL) {
-      buf_printf(out, "[input %u]", query->pieces[i].input);
-    } else {
-      put_text_indented(out, query->pieces[i].text, depth + 1);
-    }
-  }
-  buf_char(out, '\n');
-}
-
-static const char *name_of(const held_need *need) {
-  return need->name != NULL ? need->name : need->key.text;
-}
-
-/* read_parquet 3 files, 3,000,000 rows (exact), 64 MB */
-static void put_source(buf *out, const lower_input *input) {
-  const char *reader = strstr(source_reader_text(input->source), "read_");
-  size_t n_files = source_n_files(input->source);
-  buf_append(out, reader == NULL ? "files" : reader, reader == NULL ? 5 : strcspn(reader, "("));
-  buf_char(out, ' ');
-  put_count(out, n_files);
-  buf_text(out, n_files == 1 ? " file, " : " files, ");
-  put_count(out, input->rows);
-  buf_text(out, input->rows_exact ? " rows (exact), " : " rows (estimated), ");
-  put_bytes(out, source_bytes(input->source));
-}
-
-/* partitioned by k, 8 */
-static void put_partitioning(buf *out, const held_need *need) {
-  const entry_partitioning *by = &need->partitioning;
-  for (size_t i = 0; i < by->n_columns; i++) {
-    buf_printf(out, "%s%s", i == 0 ? ", partitioned by " : ", ",
-               need->info.columns.columns[by->columns[i]].name);
-  }
-  if (by->n_columns > 0) {
-    buf_printf(out, ", %u", by->n);
-  }
-}
-
-static void put_held(buf *out, const held_need *need) {
-  if (need->is_miss) {
-    buf_printf(out, "CachedRead [%s → materialise] %s", need->is_changed ? "source changed" : "miss",
-               name_of(need));
-    put_partitioning(out, need);
-    return;
-  }
-  buf_printf(out, "CachedRead [hit, generation %llu] %s ", (unsigned long long)need->info.generation,
-             name_of(need));
-  put_count(out, need->info.rows);
-  buf_text(out, " rows, ");
-  put_bytes(out, need->bytes);
-  buf_text(out, need->info.ordered ? ", ordered" : "");
-  put_partitioning(out, need);
-}
-
-static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error);
+static hf_status note_plan(explaining *e, job_profile *out);
 
 /* What the fill of a miss would run. */
-static hf_status put_fill(scheduler *s, const planning *p, const held_need *need, unsigned depth, buf *out,
-                          hf_error *error) {
-  if (depth >= DEEPEST_FILL) {
-    put_indent(out, depth);
-    buf_text(out, "…\n");
+static hf_status plan_fill(const explaining *above, const held_need *need, job_profile *out) {
+  const planning *p = above->p;
+  if (above->depth >= DEEPEST_FILL) {
+    profile_add_note(out, 0, "…");
     return HF_OK;
   }
   job_request request = {
       .session = p->session, .relation = relation_look(need->node).input, .settings = *p->settings};
   planning fill = {.shows_fill = true};
-  hf_status status = lower_by_looks(s, &fill, &request, error);
+  explaining below = {.s = above->s, .p = &fill, .depth = above->depth + 1, .error = above->error};
+  hf_status status = lower_by_looks(above->s, &fill, &request, above->error);
   if (status == HF_OK) {
-    status = planning_bind(s, &fill, error);
+    status = planning_bind(above->s, &fill, above->error);
   }
   if (status == HF_OK) {
-    status = put_query(s, &fill, depth, out, error);
+    status = note_plan(&below, out);
   }
   planning_reset(&fill);
   return status;
 }
 
-typedef struct shown_input {
-  const lower_input *input;
-  const char *how; /* it is shared */
-} shown_input;
-
-static hf_status put_input(scheduler *s, const planning *p, shown_input shown, unsigned depth, buf *out,
-                           hf_error *error) {
-  const lower_input *input = shown.input;
-  if (input->kind == LOWER_INPUT_SOURCE) {
-    put_source(out, input);
-  } else if (input->kind == LOWER_INPUT_LOCAL) {
-    buf_text(out, "client data, ");
-    put_count(out, input->rows);
-    buf_text(out, " rows");
-  } else {
-    uuid key = relation_look(input->cache_node).cache_id;
-    const held_need *need = planning_need(p, &key);
-    put_held(out, need);
-    buf_printf(out, "%s\n", shown.how);
-    return need->is_miss ? put_fill(s, p, need, depth + 1, out, error) : HF_OK;
+static job_profile *fill_of(void *context, const held_need *need) {
+  explaining *e = context;
+  if (!need->is_miss || e->status != HF_OK) {
+    return NULL;
   }
-  buf_printf(out, "%s\n", shown.how);
-  return HF_OK;
-}
-
-/* ------------------------------------------------------------------- stages */
-
-static const char *share_text(const cut_input *input, bool one_task) {
-  if (one_task) {
-    return ", all of it";
-  }
-  switch (input->share) {
-    case CUT_SPLIT:
-      return ", split among the tasks";
-    case CUT_PARTITION:
-      return input->is_stage ? ", a partition each" : ", each task its partitions: no exchange";
-    default:
-      return ", all of it by each task";
-  }
-}
-
-/* stage 1: scan, partial aggregate: 3 tasks, 3 partitions, ordered */
-static void put_stage_head(const planning *p, size_t number, unsigned depth, buf *out) {
-  const cut_stage *stage = &p->graph.stages[number];
-  bool is_last = number + 1 == p->graph.n_stages;
-  put_indent(out, depth);
-  buf_printf(out, "stage %zu: %s: ", number + 1, stage->what == NULL ? "" : stage->what);
-  if (!stage->one_task) {
-    buf_printf(out, "%u tasks", p->n_tasks);
-  } else if (stage->why_one != NULL && stage->why_one[0] != '\0') {
-    buf_printf(out, "one task (%s)", stage->why_one);
-  } else {
-    buf_text(out, "one task");
-  }
-  if (stage->partitions > 1) {
-    buf_printf(out, ", %u partitions", stage->partitions);
-  }
-  buf_text(out, stage->ordered || (is_last && p->ordered) ? ", ordered\n" : ", not ordered\n");
-}
-
-static void put_stage_sql(const cut_stage *stage, unsigned depth, buf *out) {
-  put_indent(out, depth);
-  buf_text(out, "SQL: ");
-  for (size_t i = 0; i < stage->n_pieces; i++) {
-    if (stage->pieces[i].text == NULL) {
-      buf_printf(out, "[input %u]", stage->pieces[i].input);
-    } else {
-      put_text_indented(out, stage->pieces[i].text, depth + 1);
-    }
-  }
-  buf_char(out, '\n');
-}
-
-static hf_status put_stage(scheduler *s, const planning *p, size_t number, unsigned depth, buf *out,
-                           hf_error *error) {
-  const cut_stage *stage = &p->graph.stages[number];
-  put_stage_head(p, number, depth, out);
-  put_stage_sql(stage, depth + 1, out);
-  for (size_t i = 0; i < stage->n_inputs; i++) {
-    const cut_input *input = &stage->inputs[i];
-    const char *how = share_text(input, stage->one_task);
-    put_indent(out, depth + 1);
-    buf_printf(out, "input %zu: ", i);
-    if (input->is_stage) {
-      buf_printf(out, "stage %u%s\n", input->stage + 1, how);
-    } else {
-      shown_input shown = {&p->query.inputs[strtoul(input->source_id, NULL, 10)], how};
-      HF_TRY(put_input(s, p, shown, depth + 1, out, error));
-    }
-  }
-  return HF_OK;
-}
-
-/* The lowered query as one stage. */
-static hf_status put_only_stage(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error) {
-  put_indent(out, depth);
-  buf_text(out, "stage 1: one task (");
-  buf_text(out, p->fallback == NULL ? "fits one slot" : p->fallback);
-  buf_printf(out, "), %s\n", p->ordered ? "ordered" : "not ordered");
-  put_sql(out, &p->query, depth + 1);
-  for (size_t i = 0; i < p->query.n_inputs; i++) {
-    put_indent(out, depth + 1);
-    buf_printf(out, "input %zu: ", i);
-    HF_TRY(put_input(s, p, (shown_input){&p->query.inputs[i], ""}, depth + 1, out, error));
-  }
-  return HF_OK;
+  job_profile *fill = profile_new(0);
+  e->status = fill == NULL ? error_set(e->error, HF_E_OUT_OF_MEMORY, "no memory for an explanation")
+                           : plan_fill(e, need, fill);
+  return fill;
 }
 
 /* The stages with their SQL and inputs, and what is computed inline. */
-static hf_status put_query(scheduler *s, const planning *p, unsigned depth, buf *out, hf_error *error) {
-  if (p->graph.n_stages == 0) {
-    HF_TRY(put_only_stage(s, p, depth, out, error));
-  }
-  for (size_t i = 0; i < p->graph.n_stages; i++) {
-    HF_TRY(put_stage(s, p, i, depth, out, error));
-  }
+static hf_status note_plan(explaining *e, job_profile *out) {
+  observe_plan(e->p, &(observe_fills){fill_of, e}, out);
   const held_need *need = NULL;
-  LL_FOREACH(p->needs, need) {
+  LL_FOREACH(e->p->needs, need) {
     if (need->is_released) {
-      put_indent(out, depth + 1);
-      buf_printf(out, "Inline [released] %s\n", name_of(need));
+      const char *name = need->name != NULL ? need->name : need->key.text;
+      profile_add_inlined(out, profile_say(out, "[released] %s", name));
     }
   }
-  return HF_OK;
+  return e->status;
 }
+
+static hf_status put_plan(scheduler *s, const planning *p, buf *out, hf_error *error) {
+  job_profile *shown = profile_new(0);
+  if (shown == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an explanation");
+  }
+  explaining e = {.s = s, .p = p, .error = error};
+  hf_status status = note_plan(&e, shown);
+  if (status == HF_OK) {
+    profile_put_stages(shown, out);
+  }
+  profile_release(shown);
+  return status;
+}
+
+/* ------------------------------------------------------------ DuckDB's plan */
 
 typedef struct engine_text {
   planning *p;
@@ -379,7 +209,7 @@ static hf_status explain(scheduler *s, const look_at_call *c, planning *p, buf *
   HF_TRY(lower_by_looks(s, p, c->request, error));
   HF_TRY(planning_bind(s, p, error));
   buf_text(out, "== Holdfast plan ==\n");
-  HF_TRY(put_query(s, p, 0, out, error));
+  HF_TRY(put_plan(s, p, out, error));
   buf_text(out, "\n== DuckDB plan ==\n");
   HF_TRY(put_engine_plan(s, p, out, error));
   *c->text = buf_take(out);

@@ -331,6 +331,7 @@ static void tell_waiters(scheduler *s, const job *fill) {
       if (!j->is_fill || need->is_ours) { /* else a query that needs both would count it twice */
         add_profile(&j->profile, &fill->profile);
       }
+      observe_filled(need, fill);
       error_copy(&need->fill_error, &fill->error);
       need->fill_error.position = -1; /* in another text than the waiter's */
     }

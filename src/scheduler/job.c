@@ -19,6 +19,7 @@
 
 void job_free(job *j) {
   planning_reset(&j->plan);
+  profile_release(j->observed);
   relation_release(j->relation);
   arena_free(j->memory);
   hf_error_reset(&j->error);
@@ -49,6 +50,7 @@ hf_status job_new(scheduler *s, const job_request *request, owner *of, job **out
   j->state = JOB_QUEUED;
   j->started_us = clock_monotonic_us();
   j->profile.job = j->id.value;
+  j->observed = profile_new(j->id.value);
   hf_status status = job_fill_in(j, request, error);
   if (status == HF_OK) {
     HASH_ADD(hh, s->jobs, id, sizeof j->id, j);
@@ -94,6 +96,7 @@ static void clean_earlier(scheduler *s, const job *j) {
 static void job_end(scheduler *s, job *j) {
   bool keeps_files = j->state == JOB_SUCCEEDED && !j->is_fill;
   j->profile.planning_us += j->plan.planning_us;
+  observe_ended(j);
   held_leave(s, j);
   if (j->is_fill) {
     held_settle(s, j); /* before the cleanup of its own files */
@@ -175,6 +178,8 @@ static void perform(scheduler *s, job *j, job_action action) {
       break;
     case JOB_DO_REPLAN:
       j->replans++;
+      observe_note(j, (stage_id){0}, "planned again after stage %u: a block of a held result was lost",
+                   j->stage.value);
       held_forget(s, j);
       plan(s, j);
       break;

@@ -100,6 +100,7 @@ void launch_attempt(scheduler *s, job *j, stage_run *stage, uint32_t task) {
   stage->tasks[task].attempt.value++;
   if (submit(s, j, stage, task, &error) == HF_OK) {
     j->n_running++;
+    observe_launched(j, stage, task);
     return;
   }
   stage->tasks[task].attempt.value--;
@@ -165,6 +166,7 @@ void launch_job(scheduler *s, job *j) {
     job_fail(s, j, &error);
     return;
   }
+  observe_planned(s, j);
   j->stage = j->runs[j->n_runs - 1].planned->id;
   if (j->is_fill) {
     registry_claim_stage(s->registry, &j->key, j->id, j->stage);

@@ -29,6 +29,7 @@ void planning_reset(planning *p) {
   }
   for (held_need *need = p->needs; need != NULL; need = need->next) {
     hf_error_reset(&need->fill_error);
+    profile_release(need->filled);
   }
   p->sources = NULL;
   p->needs = NULL;

@@ -199,6 +199,7 @@ static void dispatch(scheduler *s, const reported *at, task_report *report) {
     return;
   }
   at->job->n_running--;
+  observe_reported(at->job, report);
   count(at->job, report);
   if (is_ending(s, at->job)) {
     return;

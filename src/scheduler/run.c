@@ -26,6 +26,7 @@ struct run {
   hf_error error;
   job_result result;
   hf_profile profile;
+  job_profile *observed; /* a reference */
 };
 
 /* ------------------------------------------------------------------- calls */
@@ -169,6 +170,7 @@ static hf_status make_result(scheduler *s, const job *j, job_result *out, hf_err
 
 void run_answer(scheduler *s, run *r, job *j) {
   r->profile = j->profile;
+  r->observed = profile_retain(j->observed);
   r->status = j->state == JOB_SUCCEEDED ? make_result(s, j, &r->result, &j->error) : j->error.code;
   if (r->status == HF_OK) {
     r->profile.result_rows = j->rows;
@@ -299,6 +301,12 @@ hf_status scheduler_run(scheduler *s, const job_request *request, const job_watc
   r.profile.elapsed_us = clock_monotonic_us() - started;
   if (profile != NULL) {
     *profile = r.profile;
+  }
+  if (watch != NULL && watch->profile != NULL) {
+    profile_release(*watch->profile);
+    *watch->profile = r.observed;
+  } else {
+    profile_release(r.observed);
   }
   if (r.status == HF_OK) {
     *out = r.result;

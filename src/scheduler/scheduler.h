@@ -12,6 +12,7 @@
 #include "hold/hold.h"
 #include "hold/journal.h"
 #include "plan/lower.h"
+#include "profile/profile.h"
 #include "source/source.h"
 
 typedef struct scheduler scheduler;
@@ -82,6 +83,8 @@ typedef struct job_watch {
   hf_progress_fn progress; /* called on the waiting thread, about ten times a second */
   void *progress_context;
   hf_cancel *cancel;
+  /* NULL, or where a reference to what the job did goes; one that lies there is released. */
+  job_profile **profile;
 } job_watch;
 
 /* A committed result. Its files live until scheduler_release_result. */

@@ -7,6 +7,7 @@
 #define HF_SCHEDULER_SCHEDULER_INTERNAL_H
 
 #include "job/machine.h"
+#include "profile/profile.h"
 #include "relation/build.h"
 #include "scheduler/scheduler.h"
 
@@ -96,6 +97,7 @@ typedef struct held_need {
   entry_partitioning partitioning; /* that holds for this engine; n_columns 0: none */
   const entry_source *sources;     /* for a check, or for the entry that a fill makes of it; else NULL */
   size_t n_sources;
+  job_profile *filled; /* what the fill did that this job waited for, a reference; NULL: none */
   /* for EXPLAIN */
   bool is_miss, is_changed, is_released;
   const char *name; /* or NULL */
@@ -288,6 +290,7 @@ typedef struct job {
   struct written_path *written; /* of a fill: noted while it ran; in `memory` */
   bool is_outdated;             /* of a fill: so was one for which there was no memory */
   hf_profile profile;
+  job_profile *observed; /* NULL: there was no memory */
   hf_error error;
   struct job *next_ended;
   UT_hash_handle hh; /* by id */
@@ -413,6 +416,26 @@ void launch_recall(scheduler *s, const job *j);
 block_ref *launch_output_refs(const job *j, const stage_run *stage, arena *a);
 /* Turns a position in the task's SQL into one of the user's text, or -1. */
 void launch_locate_error(const planning *p, hf_error *error);
+
+/* observe.c: what is noted of a job for its profile; never fails */
+/* Gives the profile of what fills a held input, a reference; NULL: none. */
+typedef struct observe_fills {
+  job_profile *(*of)(void *context, const held_need *need);
+  void *context;
+} observe_fills;
+/* Adds the stages of a plan that the profile does not know yet, by their ids. Thread: that which has the plan. */
+void observe_plan(const planning *p, const observe_fills *fills, job_profile *out);
+/* The job has a plan, or another one for what is left of it. */
+void observe_planned(scheduler *s, job *j);
+/* Why something was chosen, below a stage (id 0: below all). */
+void observe_note(job *j, stage_id stage, const char *format, ...) HF_PRINTF(3, 4);
+void observe_launched(job *j, const stage_run *stage, uint32_t task);
+/* An attempt has ended. */
+void observe_reported(job *j, const task_report *report);
+/* The job waited for this fill, which is over. */
+void observe_filled(held_need *need, const job *fill);
+/* The job is over. */
+void observe_ended(job *j);
 
 /* report.c */
 void report_receive(void *context, task_report *report); /* task_report_fn: on a slot's thread */
