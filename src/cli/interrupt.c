@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 static pthread_t main_thread;
@@ -21,6 +22,8 @@ static _Atomic(hf_cancel *) watched;
 static volatile sig_atomic_t pending; /* signal number */
 static volatile sig_atomic_t repeats;
 static int wake_pipe[2] = {-1, -1};
+static struct termios modes_before; /* of the terminal; the shell's editor changes them */
+static bool is_terminal;
 
 enum { REPEATS_THAT_KILL = 3 };
 
@@ -36,6 +39,9 @@ static void handle(int number) {
   }
   repeats = repeats + 1;
   if (repeats >= REPEATS_THAT_KILL) {
+    if (is_terminal) {
+      tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
+    }
     signal(number, SIG_DFL);
     raise(number);
   }
@@ -62,6 +68,7 @@ static void install(int number) {
 
 void interrupt_install(void) {
   main_thread = pthread_self();
+  is_terminal = tcgetattr(STDIN_FILENO, &modes_before) == 0;
   if (pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     wake_pipe[0] = wake_pipe[1] = -1;
   }
@@ -84,12 +91,19 @@ int interrupt_pending(void) {
 
 void interrupt_clear(void) {
   char sink[64];
+  sigset_t ours, before; /* no SIGTERM between the look at `pending` and its change */
+  sigemptyset(&ours);
+  sigaddset(&ours, SIGINT);
+  sigaddset(&ours, SIGTERM);
+  sigaddset(&ours, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &ours, &before);
   while (wake_pipe[0] >= 0 && read(wake_pipe[0], sink, sizeof sink) > 0) {
   }
   repeats = 0;
   if (pending == SIGINT) {
     pending = 0;
   }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool wait_for(int fd, short events) {

@@ -273,6 +273,7 @@ static run_outcome read_lines(shell *s) {
   run_outcome outcome = RUN_DONE;
   while (!s->done && outcome != RUN_OUTPUT_LOST) {
     int length = 0;
+    el_set(s->edit, EL_PREP_TERM, 1); /* before the prompt, which says that a line can be edited */
     const char *line = el_gets(s->edit, &length);
     if (interrupt_pending() != 0) {
       after_signal(s, false);
@@ -305,6 +306,9 @@ static bool open_editor(shell *s) {
     history(s->history, &event, H_LOAD, s->history_file);
   }
   el_set(s->edit, EL_CLIENTDATA, s);
+  /* While a statement runs the terminal keeps what is typed: Ctrl-D as a character, not as the mark of an end, which
+   * would come to the editor as a zero byte and be lost. */
+  el_set(s->edit, EL_SETTY, "-x", "eof=", NULL);
   el_set(s->edit, EL_EDITOR, "emacs");
   el_set(s->edit, EL_PROMPT, prompt);
   el_set(s->edit, EL_HIST, history, s->history);

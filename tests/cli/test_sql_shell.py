@@ -6,12 +6,13 @@ import os
 import signal
 import stat
 import sys
+import termios
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
 from command import Terminal, check, has, main, same  # noqa: E402
 
 PROMPT = r"holdfast> $"
-SLOW = "SELECT count(*) FROM range(100000) a, range(100000) b WHERE (a.range * b.range) % 7 = 3"
+SLOW = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
 
 
 def ask(terminal, line, until=PROMPT):
@@ -103,11 +104,42 @@ def interrupt_cancels_and_the_shell_goes_on(place):
     terminal.type(SLOW + ";\r")
     terminal.read_until(r"\[[=> ]*\]")  # the progress bar: it runs
     terminal.type("\x03")
-    has(terminal.read_until(PROMPT), "query cancelled")
+    terminal.read_until("query cancelled.*" + PROMPT)
     has(ask(terminal, "SELECT 11 AS eleven;"), "eleven")
     terminal.type("\x04")
     same(terminal.end(), 0, "exit status")
     place.check_clean()
+
+
+def typed_ahead_is_kept(place):
+    terminal = Terminal(place)
+    terminal.read_until(PROMPT)
+    terminal.type(SLOW + ";\r")
+    terminal.read_until(r"\[[=> ]*\]")
+    terminal.type("SELECT 11 AS elev\x04en;\r\x04")  # Ctrl-D: nothing amid a line, the end on an empty one
+    os.kill(terminal.pid, signal.SIGINT)  # typing Ctrl-C would throw away what was typed
+    terminal.read_until(r"query cancelled.*\r\n +eleven\r\n")
+    same(terminal.end(), 0, "exit status")
+
+
+def ctrl_space_is_no_end(place):
+    terminal = Terminal(place)
+    terminal.read_until(PROMPT)
+    terminal.type("\x00SELECT 1\x00 AS one;\r")
+    has(terminal.read_until(PROMPT), " one")
+    leave(terminal)
+
+
+def modes_of_the_terminal_are_given_back(place):
+    terminal = Terminal(place)
+    terminal.read_until(PROMPT)
+    ask(terminal, "SELECT 1;")
+    same(terminal.modes()[6][termios.VEOF], b"\0", "Ctrl-D while the shell runs")
+    terminal.type("\x04")
+    status, modes = terminal.end_with_modes()
+    same(status, 0, "exit status")
+    same(modes[6][termios.VEOF], b"\x04", "Ctrl-D")
+    check(modes[3] & termios.ICANON, "the terminal is left raw")
 
 
 def progress_can_be_left_out(place):
@@ -129,5 +161,6 @@ def terminate_ends_and_cleans(place):
 
 
 main([statement_over_lines_is_one, error_keeps_the_shell, backslash_commands, completion_of_keywords_names_and_files,
-      history_is_kept_and_private, interrupt_cancels_and_the_shell_goes_on, progress_can_be_left_out,
+      history_is_kept_and_private, interrupt_cancels_and_the_shell_goes_on, typed_ahead_is_kept,
+      ctrl_space_is_no_end, modes_of_the_terminal_are_given_back, progress_can_be_left_out,
       terminate_ends_and_cleans])

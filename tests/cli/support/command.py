@@ -18,7 +18,7 @@ import traceback
 HOLDFAST = os.environ["HOLDFAST"]
 SOURCE = os.environ.get("HOLDFAST_SOURCE", os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))))
-DEADLINE_S = 50  # of one run
+DEADLINE_S = 60  # of one run
 
 
 class Failed(Exception):
@@ -136,12 +136,12 @@ class Terminal:
         self.seen = ""
         pid, self.fd = pty.fork()
         if pid == 0:
+            modes = termios.tcgetattr(0)
+            modes[3] &= ~termios.ECHO
+            termios.tcsetattr(0, termios.TCSANOW, modes)
             os.chdir(place.dir)
             os.execve(HOLDFAST, place.arguments(arguments), place.environment(**environment))
         self.pid = pid
-        attributes = termios.tcgetattr(self.fd)
-        attributes[3] &= ~termios.ECHO
-        termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -163,21 +163,31 @@ class Terminal:
             check(data, f"ended before {pattern!r}; seen: {self.seen!r}")
             self.seen += data.decode(errors="replace")
 
+    def modes(self):
+        return termios.tcgetattr(self.fd)
+
     def end(self):
         """The exit status, after the process has ended by itself."""
+        return self.end_with_modes()[0]
+
+    def end_with_modes(self):
+        """The exit status, and the modes in which the terminal was left."""
         end = time.monotonic() + DEADLINE_S
         while True:
             try:
                 ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
-                if not ready or not os.read(self.fd, 65536):
-                    break
+                data = os.read(self.fd, 65536) if ready else b""
             except OSError:
-                break
-        if time.monotonic() >= end:
-            os.kill(self.pid, signal.SIGKILL)
+                break  # the process has closed the terminal
+            self.seen += data.decode(errors="replace")
+            if not data:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise Failed(f"it does not end; seen: {self.seen!r}")
         _, status = os.waitpid(self.pid, 0)
+        modes = self.modes()
         os.close(self.fd)
-        return os.waitstatus_to_exitcode(status)
+        return os.waitstatus_to_exitcode(status), modes
 
 
 def main(cases):
