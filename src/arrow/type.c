@@ -185,6 +185,44 @@ hf_status schema_copy(const schema *from, arena *a, schema *out, hf_error *error
   return HF_OK;
 }
 
+static const data_type *type_in_blocks(const data_type *type, arena *a) {
+  if (!data_type_contains(type, TYPE_ENUM)) {
+    return type;
+  }
+  data_type *copy = arena_alloc(a, sizeof *copy);
+  const data_type **children = arena_array(a, type->n_children, sizeof(data_type *));
+  if (copy == NULL || children == NULL) {
+    return NULL;
+  }
+  if (type->kind == TYPE_ENUM) {
+    copy->kind = TYPE_VARCHAR;
+    return copy;
+  }
+  *copy = *type;
+  copy->children = children;
+  for (size_t i = 0; i < type->n_children; i++) {
+    children[i] = type_in_blocks(type->children[i], a);
+    if (children[i] == NULL) {
+      return NULL;
+    }
+  }
+  return copy;
+}
+
+hf_status schema_in_blocks(const schema *from, arena *a, schema *out, hf_error *error) {
+  column *columns = arena_array(a, from->n_columns, sizeof *columns);
+  bool is_whole = columns != NULL;
+  for (size_t i = 0; is_whole && i < from->n_columns; i++) {
+    columns[i] = (column){from->columns[i].name, type_in_blocks(from->columns[i].type, a)};
+    is_whole = columns[i].type != NULL;
+  }
+  if (!is_whole) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a schema of %zu columns", from->n_columns);
+  }
+  *out = (schema){.n_columns = from->n_columns, .columns = columns};
+  return HF_OK;
+}
+
 bool schema_equal(const schema *a, const schema *b) {
   if (a->n_columns != b->n_columns) {
     return false;

@@ -83,6 +83,8 @@ bool data_type_contains(const data_type *type, type_kind kind);
 /* Copies into another arena; NULL for lack of memory. */
 const data_type *data_type_copy(const data_type *type, arena *a);
 hf_status schema_copy(const schema *from, arena *a, schema *out, hf_error *error);
+/* The columns as blocks hold them: an ENUM, at any depth, is VARCHAR. Borrows names and all other types from `from`. */
+hf_status schema_in_blocks(const schema *from, arena *a, schema *out, hf_error *error);
 bool schema_equal(const schema *a, const schema *b);
 
 /*

@@ -48,49 +48,6 @@ static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to read blocks");
 }
 
-/* ------------------------------------------------------------------- columns */
-
-/* The type as blocks hold it: their ENUMs are text. */
-static const data_type *type_in_blocks(const data_type *type, arena *a) {
-  if (!data_type_contains(type, TYPE_ENUM)) {
-    return type;
-  }
-  data_type *copy = arena_alloc(a, sizeof *copy);
-  const data_type **children = arena_array(a, type->n_children, sizeof(data_type *));
-  if (copy == NULL || children == NULL) {
-    return NULL;
-  }
-  if (type->kind == TYPE_ENUM) {
-    copy->kind = TYPE_VARCHAR;
-    return copy;
-  }
-  *copy = *type;
-  copy->children = children;
-  for (size_t i = 0; i < type->n_children; i++) {
-    children[i] = type_in_blocks(type->children[i], a);
-    if (children[i] == NULL) {
-      return NULL;
-    }
-  }
-  return copy;
-}
-
-static hf_status columns_init(block_input *input, hf_error *error) {
-  const schema *from = &input->set.columns;
-  column *columns = arena_array(input->set.memory, from->n_columns, sizeof *columns);
-  if (columns == NULL) {
-    return no_memory(error);
-  }
-  for (size_t i = 0; i < from->n_columns; i++) {
-    columns[i] = (column){from->columns[i].name, type_in_blocks(from->columns[i].type, input->set.memory)};
-    if (columns[i].type == NULL) {
-      return no_memory(error);
-    }
-  }
-  input->columns = (schema){.n_columns = from->n_columns, .columns = columns};
-  return HF_OK;
-}
-
 /* ---------------------------------------------------------------------- scan */
 
 static hf_status scan_open(void *source, const size_t *columns, size_t n_columns, void **scan,
@@ -340,7 +297,7 @@ hf_status block_input_new(const block_input_options *options, block_input **out,
     status = block_set_filter(&input->set, options->filters, options->n_filters, error);
   }
   if (status == HF_OK) {
-    status = columns_init(input, error);
+    status = schema_in_blocks(&input->set.columns, input->set.memory, &input->columns, error);
   }
   if (status != HF_OK) {
     block_input_free(input);
