@@ -95,8 +95,8 @@ typedef struct channel_writer_options {
 
 typedef struct channel_writer channel_writer;
 
-hf_status channel_writer_new(const channel_set *set, const channel_writer_options *options,
-                             channel_writer **out, hf_error *error);
+hf_status channel_writer_new(channel_set *set, const channel_writer_options *options, channel_writer **out,
+                             hf_error *error);
 /* What to give to engine_run_task together with the writer. */
 const sink_ops *channel_writer_ops(void);
 /* Says that the task has succeeded: nothing more comes from it. Once. Errors: what the set failed with. */
@@ -118,8 +118,8 @@ typedef struct channel_reader_options {
 
 typedef struct channel_reader channel_reader;
 
-hf_status channel_reader_new(const channel_set *set, const channel_reader_options *options,
-                             channel_reader **out, hf_error *error);
+hf_status channel_reader_new(channel_set *set, const channel_reader_options *options, channel_reader **out,
+                             hf_error *error);
 const source_ops *channel_reader_ops(void);
 /* What the engine needs to bind it; borrowed from the set. How many rows come is not known. */
 const schema *channel_reader_columns(const channel_reader *r);
