@@ -496,6 +496,66 @@ typedef struct hf_profile {
 } hf_profile;
 
 /*
+ * What an action did stage by stage and task by task, together with the fills that it had computed or waited for.
+ * Immutable, and valid until it is freed, also when the session has gone. Thread: any.
+ */
+typedef struct hf_breakdown hf_breakdown;
+
+/* What attempts of tasks read and wrote: of one, or of a stage together. */
+typedef struct hf_amounts {
+  uint64_t wait_us;      /* in the queue of the executor */
+  uint64_t run_us;       /* in a slot; attempts that ran at once count each */
+  uint64_t source_rows;  /* given by readers of files, after the filters that these apply */
+  uint64_t source_bytes; /* read of files; not what the engine had cached */
+  uint64_t block_rows;   /* of earlier stages, held results and client data */
+  uint64_t block_bytes;
+  uint64_t held_rows;         /* thereof of held results */
+  uint64_t held_blocks;       /* blocks of held results that were read … */
+  uint64_t skipped_blocks;    /* … and those of which was known that they hold no wanted row */
+  uint64_t rows, bytes;       /* written; of attempts that finished */
+  uint64_t spill_bytes;       /* the most that lay in temporary files at a time, of any attempt */
+  uint64_t peak_memory_bytes; /* of the engine instance and the sink, of any attempt */
+} hf_amounts;
+
+/* A stage. All text is borrowed until the breakdown is freed. */
+typedef struct hf_stage_profile {
+  uint64_t job;
+  const char *held;         /* of a fill: the held result that it made, by name or cache id; else NULL */
+  uint32_t stage;           /* in its job, from 1 */
+  const char *what;         /* its operators; empty: the whole query */
+  const char *why_one_task; /* why it is one task, empty when that is no loss; NULL: it is several */
+  const char *sql;          /* its inputs are [input 0], [input 1] … */
+  uint32_t tasks, partitions;
+  uint32_t reads; /* inputs of later stages that it is: 2 and more were computed once for all */
+  bool ordered;
+  uint32_t attempts, failed_attempts; /* 0 attempts: it did not run */
+  hf_amounts amounts;                 /* of all attempts */
+} hf_stage_profile;
+
+/* An attempt of a task. */
+typedef struct hf_attempt_profile {
+  uint64_t job;
+  uint32_t stage, task, attempt; /* from 1 */
+  bool is_over;                  /* it has ended before the query did */
+  bool is_local;                 /* what it read lay on the machine that it ran on */
+  hf_status status;              /* is_over: HF_OK, or what it failed with */
+  hf_amounts amounts;
+} hf_attempt_profile;
+
+/* Calls `each` for every stage, those of a fill before the stage that reads it; the row is borrowed for the call. NULL: none. */
+void hf_breakdown_stages(const hf_breakdown *breakdown,
+                         void (*each)(void *context, const hf_stage_profile *stage), void *context);
+/* The same for every attempt, of all stages in the order of hf_breakdown_stages. */
+void hf_breakdown_attempts(const hf_breakdown *breakdown,
+                           void (*each)(void *context, const hf_attempt_profile *attempt), void *context);
+/* The text of EXPLAIN ANALYZE. */
+hf_status hf_breakdown_text(const hf_breakdown *breakdown, char **out, hf_error *error);
+/* All of it as one JSON object on one line; docs/explain.md lists the names. */
+hf_status hf_breakdown_json(const hf_breakdown *breakdown, char **out, hf_error *error);
+/* Accepts NULL. */
+void hf_breakdown_free(hf_breakdown *breakdown);
+
+/*
  * Progress of a running action: `fraction` from 0 to 1, or -1 while it is not
  * known; `rows` read so far. Called on the thread of the action about ten times
  * a second; return false to cancel.
@@ -507,6 +567,8 @@ typedef struct hf_action_options {
   void *progress_context;
   hf_cancel *cancel;   /* NULL: none */
   hf_profile *profile; /* NULL: none; written when the action returns, also on failure */
+  /* NULL: none; else gets one of the caller's own when the action returns, also on failure; NULL when nothing ran */
+  hf_breakdown **breakdown;
 } hf_action_options;
 
 /*
@@ -546,6 +608,9 @@ hf_status hf_df_write_csv(hf_df *df, const char *path, const hf_write_options *o
 
 /* Describes how the DataFrame would run: stages, SQL, inputs, held nodes with hit or miss. Runs nothing. */
 hf_status hf_df_explain(hf_df *df, char **out, hf_error *error);
+/* Runs it, drops its rows, and gives the same with what happened: time, rows, bytes, memory and attempts of stages and
+ * tasks. Errors: those of the query. `options` may be NULL. */
+hf_status hf_df_explain_analyze(hf_df *df, const hf_action_options *options, char **out, hf_error *error);
 
 /* ----------------------------------------------------------------- holding */
 

@@ -81,9 +81,13 @@ job_watch dataframe_watch(const hf_action_options *options) {
   if (options == NULL) {
     return (job_watch){0};
   }
+  if (options->breakdown != NULL) {
+    *options->breakdown = NULL;
+  }
   return (job_watch){.progress = options->progress,
                      .progress_context = options->progress_context,
-                     .cancel = options->cancel};
+                     .cancel = options->cancel,
+                     .profile = options->breakdown};
 }
 
 hf_profile *dataframe_profile(const hf_action_options *options) {
@@ -98,23 +102,31 @@ hf_status hf_df_collect(hf_df *df, const hf_action_options *options, struct Arro
                         hf_error *error) {
   HF_TRY(check(df, out, error));
   hf_profile *profile = dataframe_profile(options);
+  job_watch watch = dataframe_watch(options);
   if (df->rows == NULL) {
     empty_stream(out);
     return HF_OK;
   }
-  job_watch watch = dataframe_watch(options);
   return session_collect(df->session, df->rows, &watch, profile, out, error);
 }
 
 hf_status hf_df_count(hf_df *df, const hf_action_options *options, uint64_t *out, hf_error *error) {
   HF_TRY(check(df, out, error));
   hf_profile *profile = dataframe_profile(options);
+  job_watch watch = dataframe_watch(options);
   if (df->rows == NULL) {
     *out = 0;
     return HF_OK;
   }
-  job_watch watch = dataframe_watch(options);
   return session_count(df->session, df->rows, &watch, profile, out, error);
+}
+
+hf_status hf_df_explain_analyze(hf_df *df, const hf_action_options *options, char **out, hf_error *error) {
+  HF_TRY(check(df, out, error));
+  hf_profile *profile = dataframe_profile(options);
+  job_watch watch = dataframe_watch(options);
+  HF_TRY(dataframe_check_rows(df, error));
+  return session_explain_analyze(df->session, df->rows, &watch, profile, out, error);
 }
 
 /* ----------------------------------------------------------------- holding */

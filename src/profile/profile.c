@@ -168,8 +168,8 @@ static uint64_t larger(uint64_t a, uint64_t b) {
 }
 
 static void add(profile_sum *sum, const profile_attempt *attempt) {
-  const profile_amounts *from = &attempt->amounts;
-  profile_amounts *to = &sum->amounts;
+  const hf_amounts *from = &attempt->amounts;
+  hf_amounts *to = &sum->amounts;
   bool failed = attempt->end == ATTEMPT_HAS_FAILED;
   sum->n_attempts++;
   sum->n_failed += failed ? 1 : 0;

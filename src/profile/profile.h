@@ -17,20 +17,9 @@
 
 #include <stdatomic.h>
 
-typedef struct job_profile job_profile;
+typedef hf_breakdown job_profile; /* as programs call it */
 
 typedef enum attempt_end { ATTEMPT_IS_OPEN, ATTEMPT_IS_FINISHED, ATTEMPT_HAS_FAILED } attempt_end;
-
-/* What attempts read and wrote, of one or of several together. */
-typedef struct profile_amounts {
-  uint64_t wait_us, run_us;                /* in the executor's queue, and in a slot; of all attempts */
-  uint64_t source_rows, source_bytes;      /* of files; bytes that the engine had cached count not */
-  uint64_t block_rows, block_bytes;        /* of earlier stages, held results and client data */
-  uint64_t held_rows;                      /* thereof of held results */
-  uint64_t held_blocks, skipped_blocks;    /* of held results: read, and known to hold no wanted row */
-  uint64_t rows, bytes;                    /* written */
-  uint64_t spill_bytes, peak_memory_bytes; /* the most of any */
-} profile_amounts;
 
 /* One try of a task. */
 typedef struct profile_attempt {
@@ -38,7 +27,7 @@ typedef struct profile_attempt {
   uint32_t number;
   attempt_end end;
   hf_status code; /* of one that failed */
-  profile_amounts amounts;
+  hf_amounts amounts;
 } profile_attempt;
 
 typedef struct profile_input {
@@ -68,7 +57,7 @@ typedef struct profile_stage {
   profile_attempt **tasks; /* n_tasks lists; NULL: of one that never ran */
 } profile_stage;
 
-struct job_profile {
+struct hf_breakdown {
   atomic_uint references;
   arena *memory;
   uint64_t job;          /* 0: it was not run */
@@ -103,7 +92,7 @@ profile_attempt *profile_attempt_of(job_profile *p, uint32_t stage, uint32_t tas
 /* Sums over all attempts of a stage. */
 typedef struct profile_sum {
   uint32_t n_attempts, n_failed;
-  profile_amounts amounts; /* those that failed count with what they read, not with what they wrote */
+  hf_amounts amounts; /* those that failed count with what they read, not with what they wrote */
 } profile_sum;
 profile_sum profile_sum_stage(const profile_stage *stage);
 

@@ -55,7 +55,7 @@ static void put_notes(buf *out, const char *key, const profile_note *notes) {
   buf_char(out, ']');
 }
 
-static void put_amounts(buf *out, const profile_amounts *a) {
+static void put_amounts(buf *out, const hf_amounts *a) {
   const struct {
     const char *key;
     uint64_t value;

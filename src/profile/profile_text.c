@@ -75,7 +75,7 @@ static void put_text_indented(buf *out, const char *text, unsigned depth) {
 /* ------------------------------------------------------------ what happened */
 
 /* in 5.1 ms, waited 0.2 ms; read 60,175 rows (1.2 MB) of files, 4 rows (300 bytes) of blocks; wrote 4 rows (270 bytes); … */
-static void put_amounts(buf *out, const profile_amounts *a) {
+static void put_amounts(buf *out, const hf_amounts *a) {
   put_time(out, a->run_us);
   buf_text(out, ", waited ");
   put_time(out, a->wait_us);

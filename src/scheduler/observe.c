@@ -245,19 +245,19 @@ void observe_reported(job *j, const task_report *report) {
   }
   attempt->end = report->outcome == TASK_FINISHED ? ATTEMPT_IS_FINISHED : ATTEMPT_HAS_FAILED;
   attempt->code = report->error.code;
-  attempt->amounts = (profile_amounts){.wait_us = report->wait_us,
-                                       .run_us = report->run_us,
-                                       .source_rows = report->source_rows,
-                                       .source_bytes = report->source_bytes,
-                                       .block_rows = report->block_rows,
-                                       .block_bytes = report->block_bytes,
-                                       .held_rows = report->held_rows,
-                                       .held_blocks = report->held_blocks,
-                                       .skipped_blocks = report->held_blocks_all - report->held_blocks,
-                                       .rows = report->output.rows,
-                                       .bytes = report->output.bytes,
-                                       .spill_bytes = report->spill_bytes,
-                                       .peak_memory_bytes = report->peak_memory_bytes};
+  attempt->amounts = (hf_amounts){.wait_us = report->wait_us,
+                                  .run_us = report->run_us,
+                                  .source_rows = report->source_rows,
+                                  .source_bytes = report->source_bytes,
+                                  .block_rows = report->block_rows,
+                                  .block_bytes = report->block_bytes,
+                                  .held_rows = report->held_rows,
+                                  .held_blocks = report->held_blocks,
+                                  .skipped_blocks = report->held_blocks_all - report->held_blocks,
+                                  .rows = report->output.rows,
+                                  .bytes = report->output.bytes,
+                                  .spill_bytes = report->spill_bytes,
+                                  .peak_memory_bytes = report->peak_memory_bytes};
 }
 
 void observe_filled(held_need *need, const job *fill) {

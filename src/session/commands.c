@@ -6,6 +6,7 @@
  */
 #include "session/session_internal.h"
 
+#include "base/mem.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -180,8 +181,15 @@ static hf_status run_drop_view(const command *c, relation **out, hf_error *error
 static hf_status run_explain(const command *c, relation **out, hf_error *error) {
   relation *query = NULL;
   HF_TRY(inner_query(c, &query, error));
-  hf_status status = listing_plan(c->session, query, out, error);
+  char *text = NULL;
+  hf_status status = c->read->analyze
+                         ? session_explain_analyze(c->session, query, c->watch, c->profile, &text, error)
+                         : session_explain(c->session, query, &text, error);
   relation_release(query);
+  if (status == HF_OK) {
+    status = listing_plan(c->session, text, out, error);
+  }
+  mem_free(text);
   return status;
 }
 

@@ -145,9 +145,7 @@ hf_status listing_settings(session *s, const char *name, relation **out, hf_erro
 
 static const answer_column PLAN_COLUMNS[] = {{"plan", "VARCHAR"}};
 
-hf_status listing_plan(session *s, const relation *r, relation **out, hf_error *error) {
-  char *text = NULL;
-  HF_TRY(session_explain(s, r, &text, error));
+hf_status listing_plan(session *s, char *text, relation **out, hf_error *error) {
   answer a = answer_of(PLAN_COLUMNS, N_COLUMNS(PLAN_COLUMNS));
   for (char *line = text, *end; line != NULL && *line != '\0'; line = end) {
     end = strchr(line, '\n');
@@ -156,7 +154,6 @@ hf_status listing_plan(session *s, const relation *r, relation **out, hf_error *
     }
     answer_text(&a, line);
   }
-  mem_free(text);
   hf_status status = answer_relation(&a, s, out, error);
   answer_reset(&a);
   return status;

@@ -276,3 +276,28 @@ hf_status session_explain(session *s, const relation *r, char **out, hf_error *e
   arena_free(a);
   return session_leave(s, status);
 }
+
+static hf_status analyze_entered(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
+                                 char **out, hf_error *error) {
+  job_profile *own = NULL;
+  job_watch noting = watch == NULL ? (job_watch){0} : *watch;
+  noting.profile = noting.profile == NULL ? &own : noting.profile;
+  job_result result;
+  hf_status status = result_run(s, r, &noting, profile, &result, error);
+  if (status == HF_OK) {
+    scheduler_release_result(runtime_scheduler(s->runtime), result.job);
+    arena_free(result.memory);
+    buf text = {0};
+    profile_put_text(*noting.profile, &text);
+    *out = buf_take(&text);
+    status = *out != NULL ? HF_OK : error_set(error, HF_E_OUT_OF_MEMORY, "no memory for an explanation");
+  }
+  profile_release(own);
+  return status;
+}
+
+hf_status session_explain_analyze(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
+                                  char **out, hf_error *error) {
+  HF_TRY(session_enter(s, error));
+  return session_leave(s, analyze_entered(s, r, watch, profile, out, error));
+}

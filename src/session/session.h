@@ -62,6 +62,9 @@ hf_status session_build(session *s, const build_step *step, relation **out, hf_e
 hf_status session_create_view(session *s, const relation *r, const char *name, bool replace, hf_error *error);
 hf_status session_schema(session *s, const relation *r, struct ArrowSchema *out, hf_error *error);
 hf_status session_explain(session *s, const relation *r, char **out, hf_error *error);
+/* Runs it, lets the result go, and tells what it did. */
+hf_status session_explain_analyze(session *s, const relation *r, const job_watch *watch, hf_profile *profile,
+                                  char **out, hf_error *error);
 
 /* Runs and opens a client's stream over the committed result; releasing it lets the result go. */
 hf_status session_collect(session *s, const relation *r, const job_watch *watch, hf_profile *profile,

@@ -159,8 +159,8 @@ hf_status listing_holds(session *s, relation **out, hf_error *error);
 hf_status listing_names(session *s, relation **out, hf_error *error);
 /* One setting, or all of them for "all" and "settings". Errors: SETTING_UNKNOWN. */
 hf_status listing_settings(session *s, const char *name, relation **out, hf_error *error);
-/* The plan of a relation, a row a line. */
-hf_status listing_plan(session *s, const relation *r, relation **out, hf_error *error);
+/* A text, a row a line; it is cut into its lines. */
+hf_status listing_plan(session *s, char *text, relation **out, hf_error *error);
 
 /* ---------------------------------------------------------- client_data.c */
 

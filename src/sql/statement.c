@@ -350,13 +350,10 @@ static hf_status read_drop(statement_text *s, statement *out) {
 
 static hf_status read_explain(statement_text *s, statement *out) {
   out->kind = STATEMENT_EXPLAIN;
-  if (!is_at_end(s) &&
-      (token_is(s->list.text, peek(s), "analyze") || token_is(s->list.text, peek(s), "analyse"))) {
-    return unsupported(s, "EXPLAIN ANALYZE", "use EXPLAIN, and the profile of an action");
-  }
+  out->analyze = take(s, "analyze") || take(s, "analyse");
   token next = s->list.tokens[s->at + 1 < s->list.count ? s->at + 1 : s->list.count];
   if (!is_at_end(s) && token_is_sign(s->list.text, peek(s), '(') && token_is(s->list.text, next, "format")) {
-    return unsupported(s, "EXPLAIN (FORMAT …)", "use EXPLAIN alone");
+    return unsupported(s, "EXPLAIN (FORMAT …)", "use EXPLAIN or EXPLAIN ANALYZE alone");
   }
   return read_query(s, out);
 }

@@ -21,7 +21,7 @@ typedef enum statement_kind {
   STATEMENT_SHOW_SETTING, /* SHOW key; name "all": SHOW ALL / SHOW SETTINGS */
   STATEMENT_CREATE_VIEW,  /* CREATE [OR REPLACE] [TEMP[ORARY]] VIEW [IF NOT EXISTS] name AS query */
   STATEMENT_DROP_VIEW,    /* DROP VIEW [IF EXISTS] name */
-  STATEMENT_EXPLAIN,      /* EXPLAIN query */
+  STATEMENT_EXPLAIN,      /* EXPLAIN [ANALYZE] query */
   STATEMENT_SET,          /* SET [SESSION] key = value | SET key TO value */
   STATEMENT_RESET,        /* RESET key */
   STATEMENT_EMPTY         /* nothing but comments */
@@ -36,7 +36,7 @@ typedef struct statement {
   uint64_t partitions;      /* of that; 0: not given */
   const char *query;        /* text of the query inside, or NULL */
   int64_t query_position;   /* its byte offset in the statement */
-  bool lazy, if_exists, if_not_exists, or_replace;
+  bool lazy, if_exists, if_not_exists, or_replace, analyze;
 } statement;
 
 /* Reads one statement (a trailing ';' is fine). Errors: SYNTAX with position, STATEMENT_REFUSED naming the keyword. */
