@@ -43,6 +43,7 @@ typedef struct run {
   progress_bar bar;
   job_watch watch;
   hf_profile profile;
+  job_profile *ran; /* with --profile: what it did, a reference */
   arena *memory;
   result_writer writer;
   bool no_memory; /* the writer could not go on */
@@ -110,6 +111,9 @@ static hf_status run_and_show(run *r, const char *sql, hf_error *error) {
     return HF_OK;
   }
   hf_profile first = r->profile; /* of CACHE TABLE: more telling than that of showing its answer */
+  if (r->ran != NULL) {
+    r->watch.profile = NULL;
+  }
   hf_status status =
       r->runner->format == FORMAT_ARROW ? show_arrow(r, answer, error) : show_text(r, answer, error);
   if (first.job != 0) {
@@ -155,6 +159,20 @@ static statement_kind kind_of(const char *sql, arena *a) {
   return statement_read(sql, a, &head, NULL) == HF_OK ? head.kind : STATEMENT_QUERY;
 }
 
+/* Adds a line to the file of --profile; that it cannot be written is told at the end. */
+static void write_profile(run *r) {
+  output *to = r->runner->profiles;
+  if (r->ran != NULL) {
+    buf line = {0};
+    profile_put_json(r->ran, &line);
+    buf_char(&line, '\n');
+    output_bytes(to, line.data, line.failed ? 0 : line.length);
+    output_flush(to);
+    buf_reset(&line);
+  }
+  profile_release(r->ran);
+}
+
 run_outcome runner_run(runner *r, const char *sql, const script_place *place) {
   run now = {.runner = r, .memory = arena_new()};
   hf_error error = {0};
@@ -171,11 +189,15 @@ run_outcome runner_run(runner *r, const char *sql, const script_place *place) {
   run_outcome outcome = RUN_DONE;
   if (now.kind != STATEMENT_EMPTY) {
     progress_begin(&now.bar, r->progress);
-    now.watch = (job_watch){.progress = progress_draw, .progress_context = &now.bar, .cancel = cancel};
+    now.watch = (job_watch){.progress = progress_draw,
+                            .progress_context = &now.bar,
+                            .cancel = cancel,
+                            .profile = r->profiles == NULL ? NULL : &now.ran};
     interrupt_watch(cancel);
     hf_status status = run_and_show(&now, sql, &error);
     interrupt_watch(NULL);
     progress_end(&now.bar);
+    write_profile(&now);
     outcome = conclude(&now, status, &error, sql, place);
   }
   hf_error_reset(&error);

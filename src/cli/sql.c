@@ -10,6 +10,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ enum {
   OPTION_ALLOW_PATH,
   OPTION_SET,
   OPTION_NO_PROGRESS,
+  OPTION_PROFILE,
   OPTION_TIMING,
   OPTION_VERBOSE
 };
@@ -46,6 +48,8 @@ static const option_row option_rows[] = {
      "let queries read files below DIR only; may be given several times; default: /"},
     {"set", 0, "KEY=VALUE", OPTION_SET, NULL, "change a setting; docs/configuration.md lists them"},
     {"no-progress", 0, NULL, OPTION_NO_PROGRESS, NULL, "draw no progress bar"},
+    {"profile", 0, "FILE", OPTION_PROFILE, NULL,
+     "write to FILE what each statement ran, stage by stage and task by task: a JSON object a line"},
     {"timing", 0, NULL, OPTION_TIMING, NULL,
      "after each answer, tell on standard error the time, rows read and held results used"},
     {"verbose", 0, NULL, OPTION_VERBOSE, NULL, "tell with errors their cause, job, stage and task"},
@@ -66,6 +70,7 @@ typedef struct sql_options {
   sql_input *inputs;
   size_t n_inputs;
   buf allow_path;
+  const char *profile; /* a path, or NULL */
   sql_format format;
   bool has_format, no_progress, timing, verbose;
 } sql_options;
@@ -111,6 +116,9 @@ static int take_option(void *context, const option_row *row, const char *value) 
       return take_set(o, value);
     case OPTION_NO_PROGRESS:
       o->no_progress = true;
+      return EXIT_OK;
+    case OPTION_PROFILE:
+      o->profile = value;
       return EXIT_OK;
     case OPTION_TIMING:
       o->timing = true;
@@ -177,6 +185,34 @@ static int open_failed(const hf_error *error) {
   return usage_error ? EXIT_USAGE : EXIT_ERROR;
 }
 
+/* Opens the file of --profile, when there is one; false: that was told. */
+static bool profiles_open(const sql_options *o, runner *r, output *to) {
+  if (o->profile == NULL) {
+    return true;
+  }
+  to->fd = open(o->profile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (to->fd < 0) {
+    fprintf(stderr, "error: IO: cannot write profiles to %s: %s\n", o->profile, strerror(errno));
+    return false;
+  }
+  r->profiles = to;
+  return true;
+}
+
+/* The exit status: `status`, unless profiles are missing from the file. */
+static int profiles_close(const sql_options *o, runner *r, int status) {
+  output *to = r->profiles;
+  if (to == NULL) {
+    return status;
+  }
+  int why = close(to->fd) != 0 && to->error_number == 0 ? errno : to->error_number;
+  output_reset(to);
+  if (why != 0) {
+    fprintf(stderr, "error: IO: cannot write profiles to %s: %s\n", o->profile, strerror(why));
+  }
+  return why != 0 && status == EXIT_OK ? EXIT_ERROR : status;
+}
+
 static int run_session(sql_options *o) {
   hf_error error = {0};
   runner r = {
@@ -187,18 +223,22 @@ static int run_session(sql_options *o) {
   if (r.format == FORMAT_ARROW && terminal) {
     return usage("--format arrow", " writes bytes, not to a terminal", "send it to a file or a program");
   }
+  output profiles = {0};
+  if (!profiles_open(o, &r, &profiles)) {
+    return EXIT_ERROR;
+  }
   interrupt_install();
   if (session_open(o->settings, o->n_settings, NULL, &r.session, &error) != HF_OK) {
     int status = open_failed(&error);
     hf_error_reset(&error);
-    return status;
+    return profiles_close(o, &r, status);
   }
   session_warm(r.session);
   run_outcome outcome = run_inputs(&r, o);
   session_close(r.session);
   int status = exit_status(outcome, r.out.error_number);
   output_reset(&r.out);
-  return status;
+  return profiles_close(o, &r, status);
 }
 
 static int run(int argc, char **argv) {

@@ -21,6 +21,7 @@ const char *sql_format_name(sql_format format);
 typedef struct runner {
   session *session;
   output out;
+  output *profiles; /* gets a JSON line for each statement that ran something; NULL: it is not wanted */
   sql_format format;
   bool timing, verbose, progress;
 } runner;
