@@ -576,8 +576,7 @@ static void closing_ends_the_statements_that_run(void **state) {
     hf_df *held = api_cache(&peer, query);
     assert_int_equal(hf_df_create_view(held, "long_one", false, NULL), HF_OK);
     assert_int_equal(pthread_create(&thread, NULL, make_one, &m), 0);
-    while (api_storage(&peer, held).state != HF_HOLD_PENDING) {
-    }
+    api_await_state(&peer, held, HF_HOLD_PENDING);
     hf_session_close(peer.session);
     pthread_join(thread, NULL);
     assert_int_equal(m.status, HF_E_SESSION_CLOSED);

@@ -2,6 +2,8 @@
 /* Held results whose blocks are lost behind Holdfast's back, and disks that are too small: right answers all the same. */
 #include "support/api_case.h"
 
+#include "base/fault.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +12,6 @@
 
 #include <errno.h>
 #include <ftw.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,38 +158,25 @@ static void damage_under_an_open_result_leaves_it_readable(void **state) {
   hf_df_free(query);
 }
 
-typedef struct remover {
-  api_case *c;
-  atomic_bool stop;
-} remover;
+static const char *removed_below; /* of the hook */
 
-static void *remove_again_and_again(void *context) {
-  remover *r = context;
+/* On the executor's thread, when a task is about to open its inputs: the blocks of a fill are larger than other files. */
+static void remove_held_blocks(void) {
   want = (wanted){REMOVE, ".arrow", 100000};
-  while (!atomic_load(&r->stop)) {
-    nftw(r->c->work_dir, damage_entry, 16, FTW_PHYS);
-  }
-  return NULL;
+  nftw(removed_below, damage_entry, 16, FTW_PHYS);
 }
 
 /* At most three plans again; then without the hold. The answer is right in any case. */
 static void blocks_lost_again_and_again_end_in_computing_inline(void **state) {
   api_case *c = *state;
-  api_run(c, "SET sink.budget = '1MiB'"); /* files appear while they are written */
-  api_run(c, "CACHE LAZY TABLE t AS SELECT hash(i) AS h FROM range(2000000) t(i)");
-  remover r = {.c = c};
-  pthread_t thread;
-  assert_int_equal(pthread_create(&thread, NULL, remove_again_and_again, &r), 0);
-  bool was_inline = false;
-  for (int i = 0; i < 20 && !was_inline; i++) {
-    hf_profile profile = profile_of(c, "SELECT count(h) AS n FROM t", "2000000\n");
-    was_inline = was_inline || strstr(profile.warning, "computed inline") != NULL;
-    assert_true(profile.held_fills <= 4);
-  }
-  atomic_store(&r.stop, true);
-  pthread_join(thread, NULL);
-  assert_true(was_inline);
-  profile_of(c, "SELECT count(h) AS n FROM t", "2000000\n");
+  api_run(c, "CACHE LAZY TABLE t AS SELECT hash(i) AS h FROM range(200000) t(i)");
+  removed_below = c->work_dir;
+  fault_set("executor.before_run", remove_held_blocks);
+  hf_profile profile = profile_of(c, "SELECT count(h) AS n FROM t", "200000\n");
+  fault_set("executor.before_run", NULL);
+  assert_non_null(strstr(profile.warning, "computed inline"));
+  assert_int_equal(profile.held_fills, 4);
+  profile_of(c, "SELECT count(h) AS n FROM t", "200000\n");
 }
 
 /* ---------------------------------------------------------------- full disks */

@@ -2,6 +2,9 @@
 /* Held results that leave: caps of bytes, age, idleness, and the room that running data have apart from them. */
 #include "support/api_case.h"
 
+#include "base/clock.h"
+#include "base/fault.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,16 +61,34 @@ static void expect_listed(api_case *c, const char *text) {
   hf_df_free(show);
 }
 
-static void wait_for(api_case *c, hf_df *held, hf_hold_state wanted) {
-  time_t deadline = time(NULL) + 50;
-  while (state_of(c, held) != wanted) {
-    if (time(NULL) > deadline) {
-      fail_msg("the hold does not become %d", (int)wanted);
-    }
+/* --------------------------------------------------------------------- caps */
+
+static uint64_t runs_from_us; /* of tasks that wait for it */
+
+static void wait_for_time(void) {
+  while (clock_monotonic_us() < runs_from_us) {
   }
 }
 
-/* --------------------------------------------------------------------- caps */
+/*
+ * What goes follows from how long computing took and since when nobody reads, and this machine has other work: fills
+ * `cheap` until that took a tenth of what `dear` did, the first hold, and makes the next task wait until since then as
+ * much time has passed as from `began_us`, before `dear` was filled: so one is at most twice as old as the other.
+ */
+static void fill_until_cheap(api_case *c, hf_df *cheap, uint64_t began_us) {
+  time_t deadline = time(NULL) + 60;
+  for (bool is_cheap = false; !is_cheap;) {
+    assert_true(time(NULL) <= deadline);
+    api_run(c, "REFRESH TABLE cheap");
+    api_count(c, cheap, NULL);
+    hf_hold *holds = NULL;
+    size_t n = 0;
+    assert_int_equal(hf_session_holds(c->session, &holds, &n, NULL), HF_OK);
+    is_cheap = holds[1].compute_us > 0 && holds[1].compute_us * 10 < holds[0].compute_us;
+    runs_from_us = 2 * clock_monotonic_us() - began_us;
+    hf_holds_free(holds);
+  }
+}
 
 static void cap_evicts_what_is_cheapest_to_lose(void **state) {
   api_case c = open_with(*state, "hold.max_bytes", "1500000");
@@ -77,10 +98,13 @@ static void cap_evicts_what_is_cheapest_to_lose(void **state) {
   hf_df *dear = api_cache(&c, dear_query);
   hf_df *cheap = hold_rows(&c, 100000, "cheap");
   hf_df *next = hold_rows(&c, 90000, "next");
+  uint64_t began_us = clock_monotonic_us();
   api_count(&c, dear, NULL);
-  api_count(&c, cheap, NULL);
+  fill_until_cheap(&c, cheap, began_us);
   hf_profile profile;
+  fault_set("executor.before_run", wait_for_time);
   assert_int_equal(api_count(&c, next, &profile), 90000);
+  fault_set("executor.before_run", NULL);
   assert_string_equal(profile.warning, "");
   assert_int_equal(state_of(&c, dear), HF_HOLD_MATERIALISED);
   assert_int_equal(state_of(&c, cheap), HF_HOLD_DECLARED);
@@ -161,7 +185,9 @@ static void begin_reader(api_case *c, reader *r, hf_df *held, const char *sql) {
   uint64_t hits = api_storage(c, held).hits;
   *r = (reader){.df = api_sql(c, sql), .cancel = hf_cancel_new()};
   assert_int_equal(pthread_create(&r->thread, NULL, read_it, r), 0);
+  time_t deadline = time(NULL) + 60;
   while (api_storage(c, held).hits == hits) {
+    assert_true(time(NULL) <= deadline);
   }
 }
 
@@ -185,7 +211,7 @@ static void result_in_use_is_no_victim(void **state) {
   /* One slot: this waits for the reader, which is cancelled while the fill is under way. */
   reader second = {.df = both, .cancel = hf_cancel_new()};
   assert_int_equal(pthread_create(&second.thread, NULL, read_it, &second), 0);
-  wait_for(&c, wanted, HF_HOLD_PENDING);
+  api_await_state(&c, wanted, HF_HOLD_PENDING);
   assert_int_equal(state_of(&c, used), HF_HOLD_MATERIALISED);
   hf_cancel_signal(cancel);
   end_reader(&r);
@@ -232,11 +258,11 @@ static void hold_older_than_its_ttl_is_dropped(void **state) {
   api_case *c = *state;
   hf_df *held = hold_rows(c, 1000, "held");
   assert_int_equal(hf_session_set(c->session, "hold.ttl", "1", NULL), HF_OK);
-  api_count(c, held, NULL);
-  assert_int_equal(state_of(c, held), HF_HOLD_MATERIALISED);
-  wait_for(c, held, HF_HOLD_DECLARED);
-  expect_listed(c, "expired: hold.ttl");
   hf_profile profile;
+  api_count(c, held, &profile);
+  assert_int_equal(profile.held_fills, 1);
+  api_await_state(c, held, HF_HOLD_DECLARED);
+  expect_listed(c, "expired: hold.ttl");
   assert_int_equal(api_count(c, held, &profile), 1000);
   assert_int_equal(profile.held_fills, 1);
   hf_df_free(held);
@@ -245,12 +271,14 @@ static void hold_older_than_its_ttl_is_dropped(void **state) {
 static void idle_session_loses_its_data_and_keeps_its_names(void **state) {
   api_case c = open_with(*state, "session.idle_timeout", "1");
   hf_df *held = hold_rows(&c, 1000, "held");
-  api_count(&c, held, NULL);
-  assert_int_equal(state_of(&c, held), HF_HOLD_MATERIALISED);
-  wait_for(&c, held, HF_HOLD_DECLARED);
+  hf_profile profile;
+  api_count(&c, held, &profile);
+  assert_int_equal(profile.held_fills, 1);
+  api_await_state(&c, held, HF_HOLD_DECLARED);
   expect_listed(&c, "session idle");
-  api_expect(&c, "SELECT count(*) FROM held", "1000\n");
-  assert_int_equal(state_of(&c, held), HF_HOLD_MATERIALISED);
+  hf_df *again = api_sql(&c, "SELECT count(*) FROM held");
+  assert_int_equal(api_expect_df(&c, again, "1000\n").held_fills, 1);
+  hf_df_free(again);
   hf_df_free(held);
   close_with(&c);
 }

@@ -86,8 +86,7 @@ static void listing_of_many_holds_does_not_wait_behind_a_fill(void **state) {
   void *of[] = {held, hf_cancel_new()};
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, fill, of), 0);
-  while (api_storage(c, held).state != HF_HOLD_PENDING) {
-  }
+  api_await_state(c, held, HF_HOLD_PENDING);
   hf_df *show = api_sql(c, "SHOW CACHE");
   for (int i = 0; i < 2; i++) {
     char *rows = api_rows(c, show, NULL);

@@ -2,6 +2,10 @@
 /* Held results that several queries want at once: who waits, who need not, and what happens when one leaves. */
 #include "support/api_case.h"
 
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/thread.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Takes about a second or two on one thread, and no memory. */
 static const char SLOW[] = "SELECT sum(hash(i))::VARCHAR AS h, count(*) AS n FROM range(60000000) t(i)";
@@ -44,15 +47,6 @@ static void end(action *a) {
   hf_cancel_free(a->cancel);
 }
 
-static void wait_for(api_case *c, hf_df *held, hf_hold_state wanted) {
-  time_t deadline = time(NULL) + 50;
-  while (api_storage(c, held).state != wanted) {
-    if (time(NULL) > deadline) {
-      fail_msg("the hold does not become %d", (int)wanted);
-    }
-  }
-}
-
 /* One slot, which a fill has: what reads nothing runs beside it. */
 static void listing_does_not_wait_behind_a_fill(void **state) {
   api_case *c = *state;
@@ -60,7 +54,7 @@ static void listing_does_not_wait_behind_a_fill(void **state) {
   hf_df *held = api_cache(c, query);
   action fill;
   begin(&fill, held);
-  wait_for(c, held, HF_HOLD_PENDING);
+  api_await_state(c, held, HF_HOLD_PENDING);
   hf_df *show = api_sql(c, "SHOW CACHE");
   for (int i = 0; i < 3; i++) {
     char *rows = api_rows(c, show, NULL);
@@ -84,7 +78,7 @@ static void cancel_of_the_claimer_leaves_the_fill_to_the_other(void **state) {
   hf_df *held = api_cache(c, query);
   action first, second;
   begin(&first, held);
-  wait_for(c, held, HF_HOLD_PENDING);
+  api_await_state(c, held, HF_HOLD_PENDING);
   begin(&second, held);
   hf_cancel_signal(first.cancel);
   end(&first);
@@ -133,7 +127,42 @@ static hf_session *open_slots(const char *work_dir) {
   return session;
 }
 
-/* Two fills that one query needs are both pending before either is there. */
+/* Tasks wait at the gate until it is opened. */
+static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t gate_moved;
+static unsigned at_gate;
+static bool is_open;
+
+static void wait_at_gate(void) {
+  pthread_mutex_lock(&gate_lock);
+  at_gate++;
+  pthread_cond_broadcast(&gate_moved);
+  while (!is_open) {
+    pthread_cond_wait(&gate_moved, &gate_lock);
+  }
+  pthread_mutex_unlock(&gate_lock);
+}
+
+/* False when they do not come within a minute. */
+static bool gate_await(unsigned tasks) {
+  uint64_t deadline = clock_monotonic_us() + UINT64_C(60000000);
+  bool in_time = true;
+  pthread_mutex_lock(&gate_lock);
+  while (at_gate < tasks && in_time) {
+    in_time = cond_wait_until(&gate_moved, &gate_lock, deadline);
+  }
+  pthread_mutex_unlock(&gate_lock);
+  return in_time;
+}
+
+static void gate_open(void) {
+  pthread_mutex_lock(&gate_lock);
+  is_open = true;
+  pthread_cond_broadcast(&gate_moved);
+  pthread_mutex_unlock(&gate_lock);
+}
+
+/* Two fills that one query needs run before either has ended. */
 static void independent_holds_fill_side_by_side(void **state) {
   api_case *c = *state;
   char work_dir[128];
@@ -141,22 +170,24 @@ static void independent_holds_fill_side_by_side(void **state) {
   api_case two = {.session = open_slots(work_dir)};
   hf_df *queries[2], *holds[2];
   for (int i = 0; i < 2; i++) {
-    queries[i] = api_sql(&two, SLOW);
+    queries[i] = api_sql(&two, "SELECT sum(hash(i))::VARCHAR AS h, count(*) AS n FROM range(1000) t(i)");
     holds[i] = api_cache(&two, queries[i]);
   }
   assert_int_equal(hf_df_create_view(holds[0], "a", false, NULL), HF_OK);
   assert_int_equal(hf_df_create_view(holds[1], "b", false, NULL), HF_OK);
   hf_df *join = api_sql(&two, "SELECT count(*) FROM a JOIN b USING (h)");
+  cond_init(&gate_moved);
+  fault_set("executor.before_run", wait_at_gate);
   action joined;
   begin(&joined, join);
-  bool were_both_pending = false, is_one_there = false;
-  while (!is_one_there && !were_both_pending) {
-    hf_hold_state a = api_storage(&two, holds[0]).state, b = api_storage(&two, holds[1]).state;
-    were_both_pending = a == HF_HOLD_PENDING && b == HF_HOLD_PENDING;
-    is_one_there = a == HF_HOLD_MATERIALISED || b == HF_HOLD_MATERIALISED;
-  }
+  bool run_both = gate_await(2);
+  hf_hold_state a = api_storage(&two, holds[0]).state, b = api_storage(&two, holds[1]).state;
+  gate_open();
   end(&joined);
-  assert_true(were_both_pending);
+  fault_set("executor.before_run", NULL);
+  assert_true(run_both);
+  assert_int_equal(a, HF_HOLD_PENDING);
+  assert_int_equal(b, HF_HOLD_PENDING);
   assert_int_equal(joined.status, HF_OK);
   assert_int_equal(joined.profile.held_fills, 2);
   for (int i = 0; i < 2; i++) {

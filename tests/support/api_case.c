@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------- files */
@@ -249,6 +250,15 @@ hf_storage api_storage(api_case *c, hf_df *df) {
   hf_storage storage;
   expect_ok(c, hf_df_storage(df, &storage, &c->error), "storage");
   return storage;
+}
+
+void api_await_state(api_case *c, hf_df *held, hf_hold_state wanted) {
+  time_t deadline = time(NULL) + 60;
+  while (api_storage(c, held).state != wanted) {
+    if (time(NULL) > deadline) {
+      fail_msg("the hold does not become %d", (int)wanted);
+    }
+  }
 }
 
 uint64_t api_count(api_case *c, hf_df *df, hf_profile *profile) {
