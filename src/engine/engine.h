@@ -172,7 +172,6 @@ typedef struct engine_task_stats {
   /* Given by DuckDB's readers of files, after the filters pushed into them: 0 when none ran (only blocks, or answered
    * from a footer's statistics), at least 1 when one read a file that has rows. */
   uint64_t source_rows;
-  uint64_t source_bytes;      /* that DuckDB read of files; what it had cached counts not */
   uint64_t peak_memory_bytes; /* of DuckDB's buffers, in the whole instance */
   uint64_t spill_bytes;       /* the most that lay in DuckDB's temporary files */
 } engine_task_stats;

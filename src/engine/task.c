@@ -18,8 +18,7 @@
 static const char measuring[] =
     "SET enable_progress_bar = true; SET enable_progress_bar_print = false; "
     "SET custom_profiling_settings = '{\"OPERATOR_CARDINALITY\": \"true\", \"OPERATOR_ROWS_SCANNED\": \"true\", "
-    "\"SYSTEM_PEAK_BUFFER_MEMORY\": \"true\", \"SYSTEM_PEAK_TEMP_DIR_SIZE\": \"true\", "
-    "\"TOTAL_BYTES_READ\": \"true\"}'; PRAGMA enable_profiling = 'no_output'";
+    "\"SYSTEM_PEAK_BUFFER_MEMORY\": \"true\", \"SYSTEM_PEAK_TEMP_DIR_SIZE\": \"true\"}'; PRAGMA enable_profiling = 'no_output'";
 
 static const char copy_head[] = "COPY (";
 
@@ -84,7 +83,6 @@ static void measure(duckdb_connection connection, engine_task_stats *stats) {
   if (root == NULL) {
     return;
   }
-  stats->source_bytes = metric_number(root, "TOTAL_BYTES_READ");
   stats->peak_memory_bytes = metric_number(root, "SYSTEM_PEAK_BUFFER_MEMORY");
   stats->spill_bytes = metric_number(root, "SYSTEM_PEAK_TEMP_DIR_SIZE");
   idx_t n = duckdb_profiling_info_get_child_count(root);

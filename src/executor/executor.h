@@ -31,7 +31,6 @@ typedef struct task_report {
   task_output output;   /* FINISHED */
   uint64_t source_rows; /* rows read from files */
   uint64_t source_files;
-  uint64_t source_bytes;                 /* read from files; not what the engine had cached */
   uint64_t block_rows;                   /* rows read from blocks */
   uint64_t held_rows;                    /* thereof from held results */
   uint64_t held_blocks, held_blocks_all; /* of held results: read, and there are */

@@ -126,7 +126,6 @@ static size_t files_begun(const task_input *input) {
 static void count(task *t) {
   task_report *report = t->at->ended;
   report->source_rows = t->stats.source_rows;
-  report->source_bytes = t->stats.source_bytes;
   report->spill_bytes = t->stats.spill_bytes;
   for (size_t i = 0; i < t->at->spec.n_inputs; i++) {
     report->source_files += files_begun(&t->at->spec.inputs[i]);

@@ -234,7 +234,15 @@ void observe_note(job *j, stage_id stage, const char *format, ...) {
 }
 
 void observe_launched(job *j, const stage_run *stage, uint32_t task) {
-  profile_attempt_of(j->observed, stage->planned->id.value, task, stage->tasks[task].attempt.value);
+  const planned_stage *planned = stage->planned;
+  profile_attempt *attempt =
+      profile_attempt_of(j->observed, planned->id.value, task, stage->tasks[task].attempt.value);
+  for (size_t i = 0; attempt != NULL && i < planned->n_inputs; i++) {
+    const planned_input *input = &planned->inputs[i];
+    if (!input->is_stage) {
+      attempt->amounts.source_bytes += input->given[input->n_given == 1 ? 0 : task].file_bytes;
+    }
+  }
 }
 
 void observe_reported(job *j, const task_report *report) {
@@ -248,7 +256,7 @@ void observe_reported(job *j, const task_report *report) {
   attempt->amounts = (hf_amounts){.wait_us = report->wait_us,
                                   .run_us = report->run_us,
                                   .source_rows = report->source_rows,
-                                  .source_bytes = report->source_bytes,
+                                  .source_bytes = attempt->amounts.source_bytes,
                                   .block_rows = report->block_rows,
                                   .block_bytes = report->block_bytes,
                                   .held_rows = report->held_rows,

@@ -35,12 +35,15 @@ static hf_status take_share(const source_share *share, arena *a, task_input *out
     return no_memory(error);
   }
   bool has_ranges = false;
+  uint64_t bytes = 0;
   for (size_t i = 0; i < share->n_parts; i++) {
     paths[i] = share->parts[i].path;
     ranges[i] = (row_range){share->parts[i].first, share->parts[i].count};
     has_ranges = has_ranges || ranges[i].count > 0;
+    bytes += share->parts[i].bytes;
   }
-  *out = (task_input){.n_files = share->n_parts, .files = paths, .ranges = has_ranges ? ranges : NULL};
+  *out = (task_input){
+      .n_files = share->n_parts, .files = paths, .ranges = has_ranges ? ranges : NULL, .file_bytes = bytes};
   return HF_OK;
 }
 

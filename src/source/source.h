@@ -118,6 +118,7 @@ const source_file *source_files(const source *s);
 typedef struct source_part {
   const char *path;
   uint64_t first, count; /* rows; count 0: the whole file */
+  uint64_t bytes;        /* of the file, as much as it has of its rows */
 } source_part;
 
 typedef struct source_share {

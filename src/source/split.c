@@ -149,8 +149,11 @@ static hf_status cut_share(const source *s, uint64_t begin, uint64_t end, arena 
     uint64_t first = begin > at ? begin : at, last = end < next ? end : next;
     if (first < last) {
       bool is_whole = last - first == rows;
-      parts[out->n_parts++] =
-          (source_part){s->files[i].path, is_whole ? 0 : first - at, is_whole ? 0 : last - first};
+      double part = (double)(last - first) / (double)rows;
+      parts[out->n_parts++] = (source_part){.path = s->files[i].path,
+                                            .first = is_whole ? 0 : first - at,
+                                            .count = is_whole ? 0 : last - first,
+                                            .bytes = (uint64_t)((double)s->files[i].bytes * part)};
     }
     at = next;
   }
@@ -215,7 +218,7 @@ static hf_status split_files(const source *s, size_t n, arena *a, source_share *
   uint64_t before = 0;
   for (size_t i = 0; i < s->n_files; i++) {
     source_share *share = &out[share_of_file(s, i, before, n)];
-    parts[i].path = s->files[i].path;
+    parts[i] = (source_part){.path = s->files[i].path, .bytes = s->files[i].bytes};
     share->parts = share->n_parts == 0 ? &parts[i] : share->parts;
     share->n_parts++;
     before += s->files[i].bytes;

@@ -84,6 +84,7 @@ typedef struct task_input {
   size_t n_files;
   const char *const *files;
   const row_range *ranges; /* of each file; NULL: all are whole */
+  uint64_t file_bytes;     /* of the files, as much as they have of the rows; for the profile, and not sent */
   size_t n_blocks;
   const block_ref *blocks;
 } task_input;
