@@ -109,7 +109,7 @@ hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *
     case TREE_CTE_REF:
       return cut_cte_ref(c, node, order, out);
     case TREE_POSITIONAL_JOIN:
-      return cut_in_one(c, node, ORDER_NEEDED, "POSITIONAL JOIN", out);
+      return cut_in_one(c, node, ORDER_NEEDED, cut_why_positional, out);
     case TREE_RECURSIVE_CTE:
       return cut_whole(c, node, order, "a recursive CTE", out);
     default:

@@ -86,7 +86,8 @@ typedef struct cut_stage {
   schema columns;      /* of its output, c0 … */
   const char *what;    /* for EXPLAIN: "scan, partial aggregate", "final aggregate" … */
   const char *why_one; /* one_task: why; "" when it is no loss (a final gather) */
-  size_t n_casts;      /* casts in it that may fail: for cut_clean_error */
+  bool falls_back; /* one_task: it holds what cannot be cut; else the table of placements (10, 3) has it so */
+  size_t n_casts;  /* casts in it that may fail: for cut_clean_error */
   const struct plan_cast *casts;
 } cut_stage;
 

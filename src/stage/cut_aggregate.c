@@ -346,8 +346,9 @@ static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
     return in_one_step(c, node, part);
   }
   HF_TRY(cut_gather(c, part, ordered,
-                    sets ? "grouping sets over an aggregate that needs all rows"
-                         : "an aggregate that needs all rows"));
+                    sets              ? "grouping sets over an aggregate that needs all rows"
+                    : g->n_groups > 0 ? "groups by a value that differs each time"
+                                      : cut_why_all_rows));
   return in_one_step(c, node, part);
 }
 

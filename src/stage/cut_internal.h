@@ -76,6 +76,12 @@ typedef struct cut_keys {
   uint32_t modulus; /* 0: as many partitions as tasks */
 } cut_keys;
 
+/* Why one task runs what the table of placements gives to one. These, "" and a function's name with () are no fallback. */
+extern const char cut_why_window[], cut_why_positional[], cut_why_all_rows[], cut_why_order[];
+/* The graver of two reasons. */
+const char *cut_graver(const char *why, const char *other);
+bool cut_is_fallback(const char *why);
+
 /* cut.c */
 hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 /* One task for a subtree as it stands, but for CTEs outside it. */

@@ -7,6 +7,8 @@
  */
 #include "stage/cut_internal.h"
 
+#include "base/fault.h"
+
 typedef struct joining {
   cutter *c;
   const tree_node *node;
@@ -19,7 +21,7 @@ enum { LEFT, RIGHT };
 /* ------------------------------------------------------------ what it allows */
 
 static bool may_be_whole(const tree_node *node, int side) {
-  if (node->kind == TREE_CROSS_PRODUCT) {
+  if (node->kind == TREE_CROSS_PRODUCT || FAULT("stage.broadcast_outer")) {
     return true;
   }
   switch (node->join->type) {
@@ -50,7 +52,7 @@ static bool separates(const tree_join *j, size_t i) {
 
 /* A tuple MARK without correlation asks whether any right row holds a NULL. */
 static bool needs_all(const tree_join *j) {
-  return j->type == JOIN_MARK && j->n_mark_types == 0 && j->n_conditions > 1;
+  return j->type == JOIN_MARK && j->n_mark_types == 0 && j->n_conditions > 1 && !FAULT("stage.mark_apart");
 }
 
 static hf_status list_keys(joining *x) {
@@ -262,7 +264,7 @@ hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *
   HF_TRY(are_one ? HF_OK : place(&x, whole, order == ORDER_NEEDED));
   *out = (cut_part){.is_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, .why = ""};
   if (out->is_one) {
-    out->why = x.sides[LEFT].why[0] != '\0' ? x.sides[LEFT].why : x.sides[RIGHT].why;
+    out->why = cut_graver(x.sides[LEFT].why, x.sides[RIGHT].why);
   } else {
     out->needs_deals = x.sides[LEFT].needs_deals || x.sides[RIGHT].needs_deals;
     HF_TRY(set_deals(&x, whole, out));

@@ -5,6 +5,8 @@
  */
 #include "stage/cut_internal.h"
 
+#include "base/fault.h"
+
 /* Where a filter or projection gives a column of its child. */
 static size_t column_of(const void *context, size_t at) {
   const tree_node *node = context;
@@ -85,7 +87,7 @@ hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part
   HF_TRY(cut_node(c, node->children[0], is_ordered ? ORDER_NEEDED : ORDER_ANY, out));
   HF_TRY(common_keys(c, node, &keys));
   if (!out->is_one && keys.n == 0) {
-    HF_TRY(cut_gather(c, out, is_ordered, "window functions without a common PARTITION BY"));
+    HF_TRY(cut_gather(c, out, is_ordered, cut_why_window));
   } else if (!out->is_one && !cut_is_together(out, &keys)) {
     HF_TRY(cut_exchange(c, out, &keys, is_ordered));
   }
@@ -100,7 +102,7 @@ static hf_status add_hint(cutter *c, const tree_node *node, cut_part *part) {
   tree_limit *limit = NULL;
   HF_TRY(cut_array(c, 1, sizeof *limit, &limit));
   limit->has_limit = true;
-  limit->limit = node->limit->limit + node->limit->offset;
+  limit->limit = node->limit->limit + (FAULT("stage.limit_offset") ? 0 : node->limit->offset);
   tree_node hint = *node;
   hint.limit = limit;
   if (node->kind == TREE_TOP_N && node->n_map > 0) { /* the final one picks the columns */
@@ -132,6 +134,9 @@ static hf_status put_limit(cutter *c, const tree_node *node, bool ordered, const
     part->rows = (double)limit->limit;
   }
   part->what = cut_text(c, "%s, %s", part->what, what);
+  if (node->kind == TREE_LIMIT && FAULT("stage.limit_apart")) {
+    return HF_OK;
+  }
   return cut_put(c, node, part, 1, &part->node);
 }
 

@@ -70,7 +70,7 @@ static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts
     out->rows += parts[i].rows;
     out->bytes += parts[i].bytes;
     out->needs_deals |= parts[i].needs_deals;
-    out->why = out->why[0] != '\0' ? out->why : parts[i].why;
+    out->why = cut_graver(out->why, parts[i].why);
   }
   return cut_put(c, node, parts, node->n_children, &out->node);
 }
@@ -88,7 +88,7 @@ hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part 
   HF_TRY(cut_children(c, node, order, &parts, &all_one));
   for (size_t i = 0; !all_one && i < node->n_children; i++) {
     if (order == ORDER_NEEDED) {
-      HF_TRY(cut_gather(c, &parts[i], true, "UNION ALL whose order matters"));
+      HF_TRY(cut_gather(c, &parts[i], true, cut_why_order));
     } else if (order == ORDER_SHOWN) {
       HF_TRY(cut_gather(c, &parts[i], true, ""));
     } else if (parts[i].is_one) {

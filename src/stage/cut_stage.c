@@ -6,12 +6,36 @@
  */
 #include "stage/cut_internal.h"
 
+#include "base/fault.h"
 #include "sql/write.h"
 
 #include <string.h>
 
 /* A side below this part of what may be broadcast is read from its source by each task. */
 static const double SMALL_OF_BROADCAST = 64;
+
+/* ---------------------------------------------------------- why it is one */
+
+const char cut_why_window[] = "window functions without a common PARTITION BY";
+const char cut_why_positional[] = "POSITIONAL JOIN";
+const char cut_why_all_rows[] = "an aggregate that needs all rows";
+const char cut_why_order[] = "UNION ALL whose order matters";
+
+bool cut_is_fallback(const char *why) {
+  const char *const placed[] = {"", cut_why_window, cut_why_positional, cut_why_all_rows, cut_why_order};
+  size_t length = strlen(why);
+  for (size_t i = 0; i < sizeof placed / sizeof placed[0]; i++) {
+    if (strcmp(why, placed[i]) == 0) {
+      return false;
+    }
+  }
+  return length < 2 || strcmp(why + length - 2, "()") != 0;
+}
+
+const char *cut_graver(const char *why, const char *other) {
+  bool is_less = why[0] == '\0' || (!cut_is_fallback(why) && cut_is_fallback(other));
+  return is_less ? other : why;
+}
 
 /* ------------------------------------------------------------ what it says */
 
@@ -33,6 +57,9 @@ static const tree_expression *partition_of(cutter *c, const cut_keys *keys) {
                                         .n_children = keys->n,
                                         .children = keys->keys,
                                         .call = call});
+  if (FAULT("stage.wrong_hash")) { /* another one in each stage */
+    hash = cut_call(c, EXPRESSION_FUNCTION, "xor", &cut_ubigint, hash, cut_number(c, c->n_stages, &cut_ubigint));
+  }
   const tree_expression *n = cut_number(c, modulus_of(c, keys), &cut_ubigint);
   return cut_cast(c, cut_call(c, EXPRESSION_FUNCTION, "%", &cut_ubigint, hash, n), &cut_uinteger);
 }
@@ -189,6 +216,7 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
                     .ordered = ordered,
                     .what = part->what,
                     .why_one = part->is_one ? part->why : ""};
+  made.falls_back = cut_is_fallback(made.why_one);
   HF_TRY(name_columns(c, node->types, NULL, node->n_columns, &made.columns));
   if (keys != NULL) {
     HF_TRY(add_partition(c, node, keys, &node));
@@ -228,7 +256,7 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
                    const tree_node **out) {
   tree_node leaf = {.kind = TREE_INPUT, .n_columns = like->n_columns, .types = like->types};
   const cut_reading reading = {.share = share, .is_stage = true, .ordered = ordered, .stage = stage};
-  c->stages[stage].ordered |= ordered;
+  c->stages[stage].ordered |= ordered && !FAULT("stage.unordered_gather");
   HF_TRY(add_reading(c, &reading, &leaf.number));
   return cut_make_node(c, &leaf, out);
 }
@@ -254,7 +282,7 @@ static hf_status read_all(cutter *c, cut_part *part, bool ordered) {
 
 hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why) {
   if (part->is_one) {
-    part->why = part->why[0] != '\0' ? part->why : why;
+    part->why = cut_graver(part->why, why);
     return HF_OK;
   }
   HF_TRY(read_all(c, part, ordered));

@@ -5,11 +5,13 @@
  * types and rows. Each file is a child process of its own: a crash, or a query
  * without an end, costs that file only.
  * With --cut N the plan is not written whole but cut into stages of N tasks.
- * Usage: slt_run [--cut N [--broadcast BYTES]] [--list CLASS] [--strict 1] PATH…
- * Exit status 1 when something differs or what was written fails, or nothing was compared; with --strict also when a
+ * Usage: slt_run [--cut N [--broadcast BYTES] [--share PERCENT]] [--list CLASS] [--strict 1] PATH…
+ * Exit status 1 when fewer than PERCENT of the SELECTs that read a table are cut without a fallback (class of --list:
+ * fallback), when something differs or what was written fails, or nothing was compared; with --strict also when a
  * query fails as it is, when one is late, and when a file is skipped or its process dies.
  */
 #include "corpus/slt_cut.h"
+#include "corpus/slt_share.h"
 #include "support/rewrite.h"
 #include "support/slt_file.h"
 
@@ -66,7 +68,9 @@ static const char *const class_sentences[] = {
 typedef struct run {
   oracle *o;
   const char *path;
-  FILE *report; /* to the parent: outcome, reason, query, each a line */
+  FILE *report; /* to the parent: outcome, reason, query, share, why not more: each a line */
+  slt_share share;
+  char why[600];
 } run;
 
 static void put_line(FILE *to, const char *text) {
@@ -80,7 +84,11 @@ static void report(run *r, outcome what, const char *reason, const char *sql) {
   fprintf(r->report, "%d\n", (int)what);
   put_line(r->report, reason);
   put_line(r->report, sql);
+  fprintf(r->report, "%d\n", (int)r->share);
+  put_line(r->report, r->why);
   fflush(r->report);
+  r->share = SLT_SHARE_NONE;
+  r->why[0] = '\0';
 }
 
 static bool is_select(const char *sql) {
@@ -119,7 +127,12 @@ static void compare_cut(run *r, const char *sql, const oracle_rows *expected) {
   cut_outcome out;
   slt_cut_result result = slt_cut_query(r->o, sql, cut_tasks, broadcast_bytes, expected, &out);
   bool is_same = out.verdict == ORACLE_SAME || out.verdict == ORACLE_OTHER_ORDER;
-  if (oracle_is_late(r->o)) {
+  bool is_late = oracle_is_late(r->o);
+  if (!is_late && slt_share_reads(r->o, sql)) {
+    r->share = slt_share_of(&out, result == SLT_CUT_RUN);
+    snprintf(r->why, sizeof r->why, "%s", out.problem[0] != '\0' ? out.problem : out.why);
+  }
+  if (is_late) {
     report(r, OUTCOME_LATE, "cut", sql);
   } else if (result != SLT_CUT_RUN) {
     report(r, result == SLT_CUT_REFUSED ? OUTCOME_REFUSED : OUTCOME_UNSERIALISED, out.why, sql);
@@ -217,6 +230,7 @@ static size_t n_reasons;
 static unsigned long counts[OUTCOME_COUNT], n_files;
 static const char *listed_class = "";
 static bool is_strict;
+static double least_share;
 
 static void count_reason(outcome what, const char *reason) {
   counts[what]++;
@@ -252,19 +266,26 @@ static bool read_report(FILE *from, char **line, size_t *capacity) {
 }
 
 static void collect(FILE *from, const char *path) {
-  char *what_line = NULL, *reason = NULL, *sql = NULL;
-  size_t what_capacity = 0, reason_capacity = 0, sql_capacity = 0;
-  while (read_report(from, &what_line, &what_capacity) && read_report(from, &reason, &reason_capacity) &&
-         read_report(from, &sql, &sql_capacity)) {
-    outcome what = (outcome)strtol(what_line, NULL, 10);
-    count_reason(what, reason);
-    if (is_listed(what)) {
-      printf("%s: %s: %.400s\n  %.1500s\n", class_names[what], path, reason, sql);
+  enum { WHAT, REASON, SQL, SHARE, WHY, LINES };
+  char *lines[LINES] = {0};
+  size_t capacities[LINES] = {0}, n = 0;
+  while (read_report(from, &lines[n], &capacities[n])) {
+    if (++n < LINES) {
+      continue;
+    }
+    n = 0;
+    outcome what = (outcome)strtol(lines[WHAT], NULL, 10);
+    slt_share share = (slt_share)strtol(lines[SHARE], NULL, 10);
+    count_reason(what, lines[REASON]);
+    slt_share_count(share, lines[WHY]);
+    if (is_listed(what) || (share >= SLT_SHARE_PART && strcmp(listed_class, "fallback") == 0)) {
+      printf("%s: %s: %.400s\n  %.1500s\n", class_names[what], path,
+             lines[WHY][0] == '\0' ? lines[REASON] : lines[WHY], lines[SQL]);
     }
   }
-  free(what_line);
-  free(reason);
-  free(sql);
+  for (size_t i = 0; i < LINES; i++) {
+    free(lines[i]);
+  }
 }
 
 static void note_death(const char *path, int status) {
@@ -362,17 +383,22 @@ int main(int argc, char **argv) {
       cut_tasks = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(argv[first], "--broadcast") == 0) {
       broadcast_bytes = strtoull(value, NULL, 10);
+    } else if (strcmp(argv[first], "--share") == 0) {
+      least_share = strtod(value, NULL);
     } else if (strcmp(argv[first], "--strict") == 0) {
       is_strict = true;
     }
   }
   if (first >= argc) {
-    fprintf(stderr, "usage: slt_run [--cut TASKS [--broadcast BYTES]] [--list CLASS] [--strict 1] PATH...\n");
+    fprintf(stderr,
+            "usage: slt_run [--cut TASKS [--broadcast BYTES] [--share PERCENT]] [--list CLASS] [--strict 1] "
+            "PATH...\n");
     return 2;
   }
   for (int i = first; i < argc; i++) {
     nftw(argv[i], visit, 32, 0);
   }
   print_table();
-  return is_wrong() ? 1 : 0;
+  bool is_enough = cut_tasks == 0 || slt_share_print(stdout, least_share);
+  return is_wrong() || !is_enough ? 1 : 0;
 }

@@ -164,6 +164,15 @@ static void check_types(const cut_run *r, uint32_t at) {
   oracle_rows_free(&types);
 }
 
+static void note_placement(const cut_stage *stage, cut_outcome *out) {
+  bool is_first = out->why[0] == '\0' || (stage->falls_back && !out->falls_back);
+  out->is_wide |= !stage->one_task;
+  if (stage->one_task && stage->why_one[0] != '\0' && is_first) {
+    snprintf(out->why, sizeof out->why, "%s", stage->why_one);
+  }
+  out->falls_back |= stage->falls_back;
+}
+
 static bool run_stage(const cut_run *r, uint32_t at) {
   const cut_stage *stage = &r->graph->stages[at];
   uint32_t with_rows = 0, n = tasks_of(r, stage);
@@ -188,9 +197,7 @@ static bool run_stage(const cut_run *r, uint32_t at) {
   r->out->n_tasks += n;
   r->out->distributed |= with_rows >= 2;
   check_types(r, at);
-  if (stage->one_task && stage->why_one[0] != '\0' && r->out->why[0] == '\0') {
-    snprintf(r->out->why, sizeof r->out->why, "%s", stage->why_one);
-  }
+  note_placement(stage, r->out);
   return true;
 }
 

@@ -14,8 +14,10 @@
 typedef struct cut_outcome {
   oracle_verdict verdict; /* against the oracle's own answer */
   bool distributed;       /* some stage had two tasks with rows */
+  bool is_wide;           /* some stage is of as many tasks as there are */
+  bool falls_back;        /* some stage is one task since it cannot be cut: why */
   size_t n_stages, n_tasks;
-  char why[300];     /* the first reason of a stage of one task; or the refusal */
+  char why[300]; /* the first reason of a stage of one task, of a fallback if there is one; or the refusal */
   char problem[600]; /* an error, or where the answers differ; "" when the same */
 } cut_outcome;
 
