@@ -153,7 +153,7 @@ static hf_status judge_rows(comparison *c, compare_verdict *out, hf_error *error
   size_t differs = same_count ? first_difference(c, row_agrees) : 0;
   c->report->same_order = same_count && differs == c->expected.n_rows;
   if (c->report->same_order) {
-    *out = COMPARE_EQUAL;
+    *out = COMPARE_SAME;
     return HF_OK;
   }
   match found;
@@ -172,7 +172,7 @@ static hf_status judge_rows(comparison *c, compare_verdict *out, hf_error *error
   } else if (c->options->ordered || (keyed && !keys_agree)) {
     *out = other_order(c, c->options->ordered ? differs : key_differs);
   } else {
-    *out = COMPARE_EQUAL;
+    *out = COMPARE_SAME;
   }
   return HF_OK;
 }

@@ -33,7 +33,7 @@ typedef struct compare_options {
 } compare_options;
 
 typedef enum compare_verdict {
-  COMPARE_EQUAL,
+  COMPARE_SAME,
   COMPARE_OTHER_TYPES, /* number or types of columns; names do not count */
   COMPARE_OTHER_ROWS,
   COMPARE_OTHER_ORDER

@@ -65,7 +65,7 @@ static bool is_indeterminate(verifier *v, const char *sql) {
   if (first.status == HF_OK && second.status == HF_OK) {
     compare_report report = {0};
     differ = compare_streams(&first.rows, &second.rows, &(compare_options){0}, &report, NULL) == HF_OK &&
-             report.verdict != COMPARE_EQUAL;
+             report.verdict != COMPARE_SAME;
     compare_report_reset(&report);
   }
   side_reset(&first);
@@ -89,7 +89,7 @@ static void judge_rows(verifier *v, const char *sql, side *single, side *split, 
     out->result = VERIFY_FAILED;
     buf_printf(&out->reason, "the answers cannot be compared: %s",
                error.message == NULL ? "no memory" : error.message);
-  } else if (out->report.verdict == COMPARE_EQUAL) {
+  } else if (out->report.verdict == COMPARE_SAME) {
     out->result = VERIFY_PASSED;
   } else if (out->report.verdict != COMPARE_OTHER_TYPES && is_indeterminate(v, sql)) {
     out->result = VERIFY_SKIPPED;

@@ -40,7 +40,7 @@ static void expect_with(api_case *c, const char *expected, const char *actual, c
     fail_msg("%s\n%s\nverdict %d, expected %d: %s\n%s", expected, actual, (int)report.verdict, (int)verdict,
              report.reason, report.differences);
   }
-  assert_int_equal(report.reason == NULL, verdict == COMPARE_EQUAL);
+  assert_int_equal(report.reason == NULL, verdict == COMPARE_SAME);
   compare_report_reset(&report);
 }
 
@@ -110,8 +110,8 @@ static void types_equal_themselves_and_tell_values_apart(void **state) {
     snprintf(turned, sizeof turned, shape, value, type, other, type, " DESC");
     snprintf(wrong, sizeof wrong, shape, value, type, value, type, "");
     snprintf(nulls, sizeof nulls, shape, "NULL", type, other, type, "");
-    expect(c, rows, rows, COMPARE_EQUAL);
-    expect(c, rows, turned, COMPARE_EQUAL);
+    expect(c, rows, rows, COMPARE_SAME);
+    expect(c, rows, turned, COMPARE_SAME);
     expect(c, rows, wrong, COMPARE_OTHER_ROWS);
     expect(c, rows, nulls, COMPARE_OTHER_ROWS);
     expect(c, nulls, rows, COMPARE_OTHER_ROWS);
@@ -141,18 +141,18 @@ static void types_that_differ_are_told(void **state) {
 }
 
 static void names_of_columns_do_not_count(void **state) {
-  expect(*state, "SELECT 1 AS a, 2 AS a", "SELECT 1 AS x, 2 AS y", COMPARE_EQUAL);
+  expect(*state, "SELECT 1 AS a, 2 AS a", "SELECT 1 AS x, 2 AS y", COMPARE_SAME);
 }
 
 static void counts_of_equal_rows_matter(void **state) {
   api_case *c = *state;
-  expect(c, "VALUES (1), (1), (2)", "VALUES (2), (1), (1)", COMPARE_EQUAL);
+  expect(c, "VALUES (1), (1), (2)", "VALUES (2), (1), (1)", COMPARE_SAME);
   expect(c, "VALUES (1), (1), (2)", "VALUES (1), (2), (2)", COMPARE_OTHER_ROWS);
-  expect(c, "VALUES (NULL), (1), (NULL)", "VALUES (NULL), (NULL), (1)", COMPARE_EQUAL);
+  expect(c, "VALUES (NULL), (1), (NULL)", "VALUES (NULL), (NULL), (1)", COMPARE_SAME);
   expect(c, "VALUES (NULL), (1), (NULL)", "VALUES (NULL), (1), (1)", COMPARE_OTHER_ROWS);
-  expect(c, "FROM range(0)", "FROM range(0)", COMPARE_EQUAL);
+  expect(c, "FROM range(0)", "FROM range(0)", COMPARE_SAME);
   expect(c, "FROM range(0)", "FROM range(1)", COMPARE_OTHER_ROWS);
-  expect(c, "FROM range(10000)", "FROM range(9999, -1, -1)", COMPARE_EQUAL);
+  expect(c, "FROM range(10000)", "FROM range(9999, -1, -1)", COMPARE_SAME);
   expect(c, "FROM range(10000)", "SELECT range + (range = 7777)::INT FROM range(10000)", COMPARE_OTHER_ROWS);
 }
 
@@ -202,23 +202,23 @@ static void floats_within_the_tolerance_are_equal(void **state) {
     const char *expected, *actual;
     compare_verdict verdict;
   } cases[] = {
-      {"SELECT 1e15::DOUBLE", "SELECT 1000000000000500.0::DOUBLE", COMPARE_EQUAL},
+      {"SELECT 1e15::DOUBLE", "SELECT 1000000000000500.0::DOUBLE", COMPARE_SAME},
       {"SELECT 1e15::DOUBLE", "SELECT 1000000002000000.0::DOUBLE", COMPARE_OTHER_ROWS},
-      {"SELECT 1.0::FLOAT", "SELECT 1.000005::FLOAT", COMPARE_EQUAL},
+      {"SELECT 1.0::FLOAT", "SELECT 1.000005::FLOAT", COMPARE_SAME},
       {"SELECT 1.0::FLOAT", "SELECT 1.0001::FLOAT", COMPARE_OTHER_ROWS},
       {"SELECT 1.0::DOUBLE", "SELECT 1.000005::DOUBLE", COMPARE_OTHER_ROWS},
-      {"SELECT 'nan'::DOUBLE", "SELECT -('nan'::DOUBLE)", COMPARE_EQUAL},
+      {"SELECT 'nan'::DOUBLE", "SELECT -('nan'::DOUBLE)", COMPARE_SAME},
       {"SELECT 'nan'::DOUBLE", "SELECT 0.0::DOUBLE", COMPARE_OTHER_ROWS},
-      {"SELECT 0.0::DOUBLE", "SELECT -0.0::DOUBLE", COMPARE_EQUAL},
-      {"SELECT 'inf'::DOUBLE", "SELECT 'inf'::DOUBLE", COMPARE_EQUAL},
+      {"SELECT 0.0::DOUBLE", "SELECT -0.0::DOUBLE", COMPARE_SAME},
+      {"SELECT 'inf'::DOUBLE", "SELECT 'inf'::DOUBLE", COMPARE_SAME},
       {"SELECT 'inf'::DOUBLE", "SELECT '-inf'::DOUBLE", COMPARE_OTHER_ROWS},
       {"SELECT 'inf'::DOUBLE", "SELECT 1.7e308::DOUBLE", COMPARE_OTHER_ROWS},
       {"SELECT 1.7e308::DOUBLE", "SELECT -1.7e308::DOUBLE", COMPARE_OTHER_ROWS},
       /* what is left of a sum that cancels counts by the size of the column's numbers */
-      {"VALUES (1e6::DOUBLE), (0.0)", "VALUES (1e6::DOUBLE), (1e-7)", COMPARE_EQUAL},
+      {"VALUES (1e6::DOUBLE), (0.0)", "VALUES (1e6::DOUBLE), (1e-7)", COMPARE_SAME},
       {"VALUES (1.0::DOUBLE), (0.0)", "VALUES (1.0::DOUBLE), (1e-7)", COMPARE_OTHER_ROWS},
-      {"SELECT [1.0::DOUBLE, NULL]", "SELECT [1.0000000001::DOUBLE, NULL]", COMPARE_EQUAL},
-      {"SELECT {'a': MAP {1: 2.0::DOUBLE}}", "SELECT {'a': MAP {1: 2.0000000001::DOUBLE}}", COMPARE_EQUAL},
+      {"SELECT [1.0::DOUBLE, NULL]", "SELECT [1.0000000001::DOUBLE, NULL]", COMPARE_SAME},
+      {"SELECT {'a': MAP {1: 2.0::DOUBLE}}", "SELECT {'a': MAP {1: 2.0000000001::DOUBLE}}", COMPARE_SAME},
       {"SELECT [1.0::DOUBLE, NULL]", "SELECT [1.0::DOUBLE]", COMPARE_OTHER_ROWS},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -235,7 +235,7 @@ static void float_rows_in_another_order_match(void **state) {
   snprintf(expected, sizeof expected, rows, "0", "i");
   snprintf(moved, sizeof moved, rows, "(i % 7 - 3) * 1e-11", "hash(i)");
   snprintf(far, sizeof far, rows, "(i = 1234)::INT * 1e-6", "hash(i)");
-  expect(c, expected, moved, COMPARE_EQUAL);
+  expect(c, expected, moved, COMPARE_SAME);
   compare_report report = compare_sql(c, expected, far, &(compare_options){0});
   assert_int_equal(report.verdict, COMPARE_OTHER_ROWS);
   assert_string_equal(report.reason, "1 rows are missing, 1 rows are too many");
@@ -245,7 +245,7 @@ static void float_rows_in_another_order_match(void **state) {
 /* Sorted by the first float the two sides pair otherwise than by the second. */
 static void float_rows_with_near_first_floats_match_by_the_others(void **state) {
   expect(*state, "VALUES (1.0::DOUBLE, 5.0::DOUBLE), (1.0000000001, 2.0)",
-         "VALUES (1.0000000001::DOUBLE, 5.0::DOUBLE), (1.0, 2.0)", COMPARE_EQUAL);
+         "VALUES (1.0000000001::DOUBLE, 5.0::DOUBLE), (1.0, 2.0)", COMPARE_SAME);
   expect(*state, "VALUES (1.0::DOUBLE, 5.0::DOUBLE), (1.0, 2.0)",
          "VALUES (1.0::DOUBLE, 5.0::DOUBLE), (1.0, 5.0)", COMPARE_OTHER_ROWS);
 }
@@ -255,7 +255,7 @@ static void float_rows_with_near_first_floats_match_by_the_others(void **state) 
 static void order_counts_when_asked(void **state) {
   api_case *c = *state;
   compare_options ordered = {.ordered = true};
-  expect_with(c, "VALUES (1), (2), (3)", "VALUES (1), (2), (3)", &ordered, COMPARE_EQUAL);
+  expect_with(c, "VALUES (1), (2), (3)", "VALUES (1), (2), (3)", &ordered, COMPARE_SAME);
   expect_with(c, "VALUES (1), (2), (3)", "VALUES (1), (3), (4)", &ordered, COMPARE_OTHER_ROWS);
   compare_report report = compare_sql(c, "VALUES (1), (2), (3)", "VALUES (1), (3), (2)", &ordered);
   assert_int_equal(report.verdict, COMPARE_OTHER_ORDER);
@@ -266,7 +266,7 @@ static void order_counts_when_asked(void **state) {
 
 static void same_order_is_told_without_asking(void **state) {
   compare_report report = compare_sql(*state, "VALUES (1), (2)", "VALUES (2), (1)", &(compare_options){0});
-  assert_int_equal(report.verdict, COMPARE_EQUAL);
+  assert_int_equal(report.verdict, COMPARE_SAME);
   assert_false(report.same_order);
   compare_report_reset(&report);
   report = compare_sql(*state, "VALUES (1), (2)", "VALUES (1), (2)", &(compare_options){0});
@@ -282,11 +282,11 @@ static void rows_that_tie_may_change_places(void **state) {
   static const char rows[] = "VALUES ('a', 1), ('b', 1), ('c', 2)";
   static const char tied[] = "VALUES ('b', 1), ('a', 1), ('c', 2)";
   static const char turned[] = "VALUES ('c', 2), ('b', 1), ('a', 1)";
-  expect_with(c, rows, tied, &one, COMPARE_EQUAL);
+  expect_with(c, rows, tied, &one, COMPARE_SAME);
   expect_with(c, rows, turned, &one, COMPARE_OTHER_ORDER);
   expect_with(c, rows, tied, &two, COMPARE_OTHER_ORDER);
   expect_with(c, "VALUES ('a', 1.0::DOUBLE), ('b', 2.0)", "VALUES ('a', 1.0000000001::DOUBLE), ('b', 2.0)",
-              &one, COMPARE_EQUAL);
+              &one, COMPARE_SAME);
 }
 
 static void ties_at_a_limit_may_be_other_rows(void **state) {
@@ -301,10 +301,10 @@ static void ties_at_a_limit_may_be_other_rows(void **state) {
   static const char key[] = "VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4)";
   expect_with(c, rows, last, &plain, COMPARE_OTHER_ROWS);
   compare_report report = compare_sql(c, rows, last, &limited);
-  assert_int_equal(report.verdict, COMPARE_EQUAL);
+  assert_int_equal(report.verdict, COMPARE_SAME);
   assert_int_equal(report.tied_rows, 3); /* 'c', 'd' and, at the other end, 'a' */
   compare_report_reset(&report);
-  expect_with(c, rows, first, &limited, COMPARE_EQUAL); /* behind an OFFSET */
+  expect_with(c, rows, first, &limited, COMPARE_SAME); /* behind an OFFSET */
   expect_with(c, rows, middle, &limited, COMPARE_OTHER_ROWS);
   expect_with(c, rows, key, &limited, COMPARE_OTHER_ROWS);
   report = compare_sql(c, rows, rows, &limited);
