@@ -503,12 +503,11 @@ typedef struct hf_breakdown hf_breakdown;
 
 /* What attempts of tasks read and wrote: of one, or of a stage together. */
 typedef struct hf_amounts {
-  uint64_t wait_us;     /* in the queue of the executor */
-  uint64_t run_us;      /* in a slot; attempts that ran at once count each */
-  uint64_t source_rows; /* given by readers of files, after the filters that these apply */
-  uint64_t
-      source_bytes; /* of the files that were given to read, all columns; of a part of a file as of its rows */
-  uint64_t block_rows; /* of earlier stages, held results and client data */
+  uint64_t wait_us;      /* in the queue of the executor */
+  uint64_t run_us;       /* in a slot; attempts that ran at once count each */
+  uint64_t source_rows;  /* given by readers of files, after the filters that these apply */
+  uint64_t source_bytes; /* of the files that were given, in all columns; of a part of a file by its rows */
+  uint64_t block_rows;   /* of earlier stages, held results and client data */
   uint64_t block_bytes;
   uint64_t held_rows;         /* thereof of held results */
   uint64_t held_blocks;       /* blocks of held results that were read … */

@@ -18,7 +18,8 @@
 static const char measuring[] =
     "SET enable_progress_bar = true; SET enable_progress_bar_print = false; "
     "SET custom_profiling_settings = '{\"OPERATOR_CARDINALITY\": \"true\", \"OPERATOR_ROWS_SCANNED\": \"true\", "
-    "\"SYSTEM_PEAK_BUFFER_MEMORY\": \"true\", \"SYSTEM_PEAK_TEMP_DIR_SIZE\": \"true\"}'; PRAGMA enable_profiling = 'no_output'";
+    "\"SYSTEM_PEAK_BUFFER_MEMORY\": \"true\", \"SYSTEM_PEAK_TEMP_DIR_SIZE\": \"true\"}'; "
+    "PRAGMA enable_profiling = 'no_output'";
 
 static const char copy_head[] = "COPY (";
 

@@ -148,7 +148,7 @@ static void put_happened(buf *out, const profile_stage *stage, unsigned depth) {
   }
   buf_text(out, ": ");
   put_amounts(out, &sum.amounts);
-  if (sum.n_attempts > 1) {
+  if (sum.n_attempts > 1 || sum.n_failed > 0) {
     put_tasks(out, stage, depth + 1);
   }
 }
