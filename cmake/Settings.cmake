@@ -32,6 +32,10 @@ if(HOLDFAST_SANITIZE)
   add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
 endif()
 
+if(HOLDFAST_MUTANTS)
+  target_compile_definitions(hf_settings INTERFACE HOLDFAST_MUTANTS=1)
+endif()
+
 if(HOLDFAST_FUZZ)
   target_compile_options(hf_settings INTERFACE -fsanitize=fuzzer-no-link)
 endif()

@@ -7,6 +7,7 @@
 #include "arrow/batch_internal.h"
 
 #include "arrow/bits.h"
+#include "base/fault.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -348,7 +349,7 @@ static uint64_t count_nulls(const gather_part *part, const uint8_t *bitmap) {
 hf_status gather_validity(gather *g, builder_node *node, const gather_part *part) {
   const uint8_t *bitmap = gather_bitmap(part->array);
   uint64_t nulls = count_nulls(part, bitmap);
-  if (nulls == 0 && node->null_count == 0) {
+  if ((nulls == 0 && node->null_count == 0) || FAULT("arrow.null_flag")) {
     return HF_OK;
   }
   uint64_t rows = (uint64_t)node->rows;

@@ -7,6 +7,7 @@
 #include "arrow/type.h"
 
 #include "arrow/layout.h"
+#include "base/fault.h"
 
 #include <json-c/json.h>
 #include <stdio.h>
@@ -192,6 +193,7 @@ static hf_status read_type(const struct ArrowSchema *field, arena *a, data_type 
     return read_nested(field, a, out, error);
   }
   if (layout_decimal(format, &width, &scale, &bits)) {
+    width = FAULT("arrow.decimal_width") ? 38 : width;
     *out = (data_type){.kind = TYPE_DECIMAL, .width = (uint8_t)width, .scale = (uint8_t)scale};
     return HF_OK;
   }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Named fault points: a few names at a time. Thread: any. */
+/* Named fault points: a few names at a time; the planted mistake, one at most. Thread: any. */
 #include "base/fault.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { POINTS = 4 };
@@ -53,4 +55,17 @@ void fault_set(const char *name, void (*hit)(void)) {
   at->name = name;
   atomic_store_explicit(&at->hit, hit, memory_order_release);
   atomic_fetch_add(&n_set, (hit != NULL) - was_set);
+}
+
+static const char *mutant; /* set once */
+
+static void read_mutant(void) {
+  const char *given = getenv("HOLDFAST_MUTANT");
+  mutant = given == NULL ? "" : given;
+}
+
+bool fault_is_on(const char *name) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, read_mutant);
+  return strcmp(name, mutant) == 0;
 }

@@ -7,6 +7,7 @@
  */
 #include "compare.h"
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "rows.h"
 
@@ -74,7 +75,7 @@ static bool key_agrees(const comparison *c, size_t row) {
 /* The first row that differs at its place; the number of rows when none does. Both sides have as many. */
 static size_t first_difference(const comparison *c, bool (*agrees)(const comparison *c, size_t row)) {
   size_t row = 0;
-  while (row < c->expected.n_rows && agrees(c, row)) {
+  while (row < c->expected.n_rows && (agrees(c, row) || FAULT("compare.blind"))) {
     row++;
   }
   return row;

@@ -8,6 +8,8 @@
  */
 #include "engine_internal.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 
 static hf_status no_memory(hf_error *error) {
@@ -28,8 +30,9 @@ static hf_status names_of(const data_type *type, arena *a, enum_names *out, hf_e
     return no_memory(error);
   }
   for (size_t i = 0; i < type->n_names; i++) {
-    size_t length = strlen(type->names[i]);
-    memcpy(values + offsets[i], type->names[i], length);
+    const char *name = type->names[FAULT("engine.enum_codes") ? type->n_names - 1 - i : i];
+    size_t length = strlen(name);
+    memcpy(values + offsets[i], name, length);
     offsets[i + 1] = offsets[i] + (uint32_t)length;
   }
   out->buffers[1] = offsets;

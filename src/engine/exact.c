@@ -13,6 +13,8 @@
  */
 #include "engine_internal.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 
 #define INTERVAL_BYTES 16
@@ -69,7 +71,7 @@ static bool has_16_bytes(place at) {
 }
 
 static void copy_intervals(direction d, place at, size_t count) {
-  if (!has_16_bytes(at)) {
+  if (!has_16_bytes(at) || FAULT("engine.interval_wrap")) {
     return;
   }
   char *vector = (char *)duckdb_vector_get_data(at.vector) + at.vector_row * INTERVAL_BYTES;

@@ -3,6 +3,7 @@
 #include "exchange/block_set.h"
 
 #include "arrow/ipc.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -137,7 +138,9 @@ static bool may_match(const set_block *b, const range_filter *filter) {
     case RANGE_LESS:
       return range->is_known ? range_key_compare(range->least, filter->key) <= 0 : range->nulls < b->rows;
     case RANGE_MORE:
-      return range->is_known ? range_key_compare(range->most, filter->key) >= 0 : range->nulls < b->rows;
+      return range->is_known
+                 ? range_key_compare(range->most, filter->key) >= (FAULT("exchange.range_edge") ? 1 : 0)
+                 : range->nulls < b->rows;
     case RANGE_EQUAL:
       return range->is_known ? range_key_compare(range->least, filter->key) <= 0 &&
                                    range_key_compare(range->most, filter->key) >= 0

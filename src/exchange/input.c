@@ -7,6 +7,7 @@
 #include "exchange/exchange.h"
 
 #include "arrow/ipc.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "exchange/block_set.h"
 
@@ -120,7 +121,7 @@ static hf_status open_coding(input_state *s, const set_block *b, hf_error *error
   const input_scan *of = s->scan;
   const struct ArrowSchema *arrow_schema = &of->input->set.arrow_schema;
   const uint8_t *code_bytes = set_block_code_bytes(b);
-  if (s->slicer != NULL && s->code_bytes == code_bytes) {
+  if (s->slicer != NULL && (s->code_bytes == code_bytes || FAULT("exchange.dictionary"))) {
     return HF_OK;
   }
   state_reset(s);
@@ -163,7 +164,7 @@ static bool is_verified(const input_state *s, const set_block *b) {
 }
 
 static bool compare_part(const input_state *s, const set_block *b, size_t part) {
-  if (s->parts[part] != b->parts[part]) {
+  if (s->parts[part] != b->parts[part] && !FAULT("exchange.checksum")) {
     return false;
   }
   atomic_store_explicit(&b->is_verified[part], true, memory_order_release);

@@ -487,7 +487,8 @@ hf_status sink_state_open(block_sink *s, const struct ArrowSchema *incoming, bat
 
 hf_status sink_state_close(sink_state *t, hf_error *error) {
   for (uint32_t p = 0; p < t->sink->options.partitions; p++) {
-    if (t->builders[p] != NULL && batch_builder_rows(t->builders[p]) > 0) {
+    bool is_lost = p + 1 == t->sink->options.partitions && p > 0 && FAULT("exchange.last_batch");
+    if (t->builders[p] != NULL && batch_builder_rows(t->builders[p]) > 0 && !is_lost) {
       HF_TRY(flush(t, p, false, error));
     }
   }

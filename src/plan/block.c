@@ -13,6 +13,8 @@
  */
 #include "plan/block.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -151,6 +153,9 @@ static size_t use_count(const block *b, const relation_step *step, size_t number
 }
 
 static bool may_repeat(const merged *m) {
+  if (FAULT("plan.random_twice")) {
+    return true;
+  }
   return (m->shape & (STEP_COLUMN | STEP_CONSTANT | STEP_CHEAP)) != 0 && (m->shape & STEP_VOLATILE) == 0;
 }
 
@@ -161,6 +166,7 @@ static bool can_stand_for(const block *b, const relation_step *step, size_t numb
     return true;
   }
   bool is_still = (m->shape & (STEP_VOLATILE | STEP_FIXED | STEP_OPAQUE | STEP_WINDOW | STEP_ROWS)) == 0;
+  is_still = is_still || FAULT("plan.random_twice");
   return is_still && (use_count(b, step, number) == 1 || may_repeat(m)) && m->type != NULL &&
          !data_type_contains(m->type, TYPE_NULL);
 }

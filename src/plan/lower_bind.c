@@ -7,6 +7,8 @@
  */
 #include "plan/lower_internal.h"
 
+#include "base/fault.h"
+
 #include "base/nearest.h"
 
 #include <string.h>
@@ -24,7 +26,7 @@ void lower_scan_sql(const schema *columns, const char *call, bool cast_enums, bu
       data_type_to_sql(c->type, out);
       buf_char(out, ')');
     } else {
-      buf_printf(out, "c%zu", i);
+      buf_printf(out, "c%zu", c->name[0] == '\0' && FAULT("plan.unnamed") ? columns->n_columns - 1 - i : i);
     }
     if (c->name[0] != '\0') {
       buf_text(out, " AS ");

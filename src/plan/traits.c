@@ -6,6 +6,7 @@
  */
 #include "plan/lower_internal.h"
 
+#include "base/fault.h"
 #include "relation/node.h"
 
 #include <string.h>
@@ -210,7 +211,7 @@ static const char *find_collation(struct json_object *value) {
     return NULL;
   }
   const char *name = node_text(value, "collation");
-  if (name[0] != '\0') {
+  if (name[0] != '\0' && !FAULT("plan.collation")) {
     return name;
   }
   json_object_object_foreach(value, key, member) {

@@ -7,6 +7,8 @@
  */
 #include "relation/canonical.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -169,6 +171,9 @@ static void append_value(const canonical_form *form, struct json_object *value, 
       break;
     case json_type_string:
       buf_sql_string(out, json_object_get_string(value));
+      break;
+    case json_type_int:
+      buf_text(out, FAULT("relation.constants_alike") ? "0" : json_object_to_json_string(value));
       break;
     default:
       buf_text(out, json_object_to_json_string(value));

@@ -10,6 +10,7 @@
  */
 #include "relation/names_internal.h"
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "relation/canonical.h"
@@ -191,7 +192,7 @@ static hf_status take_table(names_walk *w, struct json_object *ref, const scope 
                  node_text(ref, "alias"), 0};
   bool is_bare = *t.catalog == '\0' && *t.schema == '\0';
   bool is_recurring = *t.catalog == '\0' && strcasecmp(t.schema, "recurring") == 0;
-  if ((is_bare || is_recurring) && is_in_scope(s, t.name)) {
+  if ((is_bare || is_recurring) && is_in_scope(s, t.name) && !FAULT("relation.cte_name")) {
     return HF_OK;
   }
   size_t known = node_location(ref, &t.offset) ? t.offset : SIZE_MAX;

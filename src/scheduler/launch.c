@@ -7,6 +7,7 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "base/fault.h"
 #include "staging/staging.h"
 
 #include <string.h>
@@ -17,11 +18,13 @@ block_ref *launch_output_refs(const job *j, const stage_run *stage, arena *a) {
   uint32_t n = stage->planned->n_tasks;
   block_ref *refs = arena_array(a, n, sizeof *refs);
   for (uint32_t t = 0; refs != NULL && t < n; t++) {
+    uint32_t from = FAULT("scheduler.refs_reversed") ? n - 1 - t : t;
+    attempt_id attempt = FAULT("scheduler.first_attempt") ? (attempt_id){1} : stage->tasks[from].attempt;
     refs[t] = (block_ref){.session = j->session,
                           .job = j->id,
                           .stage = stage->planned->id,
-                          .task = {t + 1},
-                          .attempt = stage->tasks[t].attempt};
+                          .task = {from + 1},
+                          .attempt = attempt};
   }
   return refs;
 }
@@ -46,7 +49,8 @@ static bool input_of_stage(const job *j, const planned_input *input, uint32_t t,
       refs[i].partition_first = first;
       refs[i].partition_count = count;
     }
-    out->n_blocks = count == 0 ? 0 : out->n_blocks; /* a count of 0 would be all */
+    bool has_none = count == 0 && !FAULT("scheduler.no_partition"); /* a count of 0 would be all */
+    out->n_blocks = has_none ? 0 : out->n_blocks;
   }
   return true;
 }

@@ -8,6 +8,7 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "base/fault.h"
 #include "staging/staging.h"
 
 #include <stdlib.h>
@@ -253,7 +254,7 @@ static hf_status pack(const scheduler *s, const planning *p, stage_plan *plan, p
   plan->output.batch_bytes = p->settings->batch_bytes;
   plan->output.block_bytes = p->settings->block_bytes;
   plan->output.compression = p->settings->compression;
-  plan->n_settings = p->settings->n_engine;
+  plan->n_settings = FAULT("scheduler.setting") ? 0 : p->settings->n_engine;
   plan->settings = p->settings->engine;
   plan->n_allowed_dirs = s->n_allowed_dirs;
   plan->allowed_dirs = s->allowed_dirs;

@@ -6,6 +6,7 @@
  */
 #include "source/glob.h"
 
+#include "base/fault.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -290,6 +291,11 @@ hf_status glob_expand(const char *pattern, arena *a, path_list *out, glob_dir **
   mem_free(x->waiting);
   if (out->count - before > 1) {
     qsort(out->paths + before, out->count - before, sizeof *out->paths, compare_paths);
+  }
+  if (out->count - before > 1 && FAULT("source.file_order")) {
+    const char *last = out->paths[out->count - 1];
+    out->paths[out->count - 1] = out->paths[before];
+    out->paths[before] = last;
   }
   return status;
 }

@@ -7,6 +7,7 @@
  */
 #include "source/source_internal.h"
 
+#include "base/fault.h"
 #include "source/reader.h"
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static hf_status parse_groups(const char *text, arena *a, source_groups *out, hf
     rows[i] = strtoull(rest, &rest, 10);
     rest += *rest == ',' ? 1 : 0;
   }
-  *out = (source_groups){n, rows};
+  *out = (source_groups){n - (n > 1 && FAULT("source.last_row_group") ? 1 : 0), rows};
   return HF_OK;
 }
 
@@ -162,7 +163,7 @@ static hf_status cut_share(const source *s, uint64_t begin, uint64_t end, arena 
 
 static hf_status split_rows(const source *s, size_t n, arena *a, source_share *out, hf_error *error) {
   for (size_t t = 0; t < n; t++) {
-    uint64_t begin = share_begin(s->groups, s->n_files, t, n);
+    uint64_t begin = share_begin(s->groups, s->n_files, t > 0 && FAULT("source.split_twice") ? t - 1 : t, n);
     uint64_t end = share_begin(s->groups, s->n_files, t + 1, n);
     HF_TRY(cut_share(s, begin, end, a, &out[t], error));
   }

@@ -8,6 +8,8 @@
  */
 #include "source/source.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,7 +20,7 @@ bool source_version_holds(const source_version *version) {
   }
   uint64_t bytes = S_ISDIR(facts.st_mode) ? 0 : (uint64_t)facts.st_size;
   int64_t mtime_ns = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
-  return bytes == version->bytes && mtime_ns == version->mtime_ns;
+  return (bytes == version->bytes && mtime_ns == version->mtime_ns) || FAULT("source.stale");
 }
 
 bool source_path_is_below(const char *path, const char *directory) {

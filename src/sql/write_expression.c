@@ -2,6 +2,7 @@
 /* Expressions as SQL, but calls and windows (write_call.c) and constants (write_value.c). */
 #include "sql/write_internal.h"
 
+#include "base/fault.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -253,8 +254,9 @@ hf_status write_orders(writer *w, const write_scope *scope, const tree_order *or
   for (size_t i = 0; i < n; i++) {
     buf_text(write_to(w), i > 0 ? ", " : "");
     HF_TRY(write_expression(w, scope, orders[i].expression));
+    bool nulls_first = orders[i].nulls_first && !FAULT("sql.null_order");
     buf_printf(write_to(w), "%s NULLS %s", orders[i].descending ? " DESC" : " ASC",
-               orders[i].nulls_first ? "FIRST" : "LAST");
+               nulls_first ? "FIRST" : "LAST");
   }
   return HF_OK;
 }

@@ -6,6 +6,7 @@
  */
 #include "sql/write_internal.h"
 
+#include "base/fault.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -159,7 +160,8 @@ static hf_status write_plain(writer *w, const joining *x) {
 static hf_status write_semi(writer *w, const joining *x) {
   write_select(w, x->node);
   write_columns(w, x->left.alias, x->join->left, x->join->n_left, 0);
-  return write_sides(w, x, tree_join_type_name(x->join->type));
+  tree_join_type type = x->join->type == JOIN_SEMI && FAULT("sql.semi_rows") ? JOIN_INNER : x->join->type;
+  return write_sides(w, x, tree_join_type_name(type));
 }
 
 /* RIGHT_SEMI and RIGHT_ANTI: SQL has them with the sides exchanged only. */

@@ -6,6 +6,8 @@
  */
 #include "stage/cut_partial.h"
 
+#include "base/fault.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -43,7 +45,7 @@ bool partial_is_possible(const tree_expression *e, bool together) {
   const aggregate_rule *rule = partial_rule(call->name);
   if (e->kind != EXPRESSION_AGGREGATE || rule == NULL || rule->partial == PARTIAL_RAW || call->n_orders > 0 ||
       call->n_quantiles > 0 || call->separator != NULL || e->n_children > 1 ||
-      (call->distinct && !together)) {
+      (call->distinct && !together && !FAULT("stage.distinct_apart"))) {
     return false;
   }
   bool is_number = e->type->kind == TYPE_DOUBLE;
@@ -89,6 +91,7 @@ static const data_type *type_of_sum(cutter *c, const data_type *type) {
   }
   *made = *type;
   made->width = 38;
+  made->scale = (uint8_t)(made->scale + (FAULT("stage.decimal_scale") ? 1 : 0));
   return made;
 }
 
@@ -247,7 +250,8 @@ const tree_expression *partial_final(cutter *c, const tree_expression *e,
     default:
       break;
   }
-  const tree_expression *value = merged(c, rule->merge, first, e->type, e->type);
+  const char *merge = FAULT("stage.final_twice") ? e->call->name : rule->merge;
+  const tree_expression *value = merged(c, merge, first, e->type, e->type);
   if (!rule->is_zero_of_none) {
     return value;
   }

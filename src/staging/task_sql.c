@@ -2,6 +2,7 @@
 /* Composing a task's SQL. */
 #include "staging/staging.h"
 
+#include "base/fault.h"
 #include "plan/lower.h"
 #include "source/source.h"
 
@@ -26,7 +27,7 @@ static void nothing_append(const schema *columns, buf *out) {
       buf_printf(out, " AS c%zu", i);
     }
   }
-  buf_text(out, " WHERE false)");
+  buf_text(out, FAULT("staging.no_rows") ? ")" : " WHERE false)");
 }
 
 static void scan_append(const stage_input *input, const task_input *given, size_t first, size_t end,
