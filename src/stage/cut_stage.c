@@ -58,7 +58,8 @@ static const tree_expression *partition_of(cutter *c, const cut_keys *keys) {
                                         .children = keys->keys,
                                         .call = call});
   if (FAULT("stage.wrong_hash")) { /* another one in each stage */
-    hash = cut_call(c, EXPRESSION_FUNCTION, "xor", &cut_ubigint, hash, cut_number(c, c->n_stages, &cut_ubigint));
+    const tree_expression *salt = cut_number(c, c->n_stages, &cut_ubigint);
+    hash = cut_call(c, EXPRESSION_FUNCTION, "xor", &cut_ubigint, hash, salt);
   }
   const tree_expression *n = cut_number(c, modulus_of(c, keys), &cut_ubigint);
   return cut_cast(c, cut_call(c, EXPRESSION_FUNCTION, "%", &cut_ubigint, hash, n), &cut_uinteger);
