@@ -8,7 +8,6 @@
 #include "plan/lower_internal.h"
 
 #include "base/fault.h"
-
 #include "base/nearest.h"
 
 #include <string.h>
