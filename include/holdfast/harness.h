@@ -86,7 +86,7 @@ typedef struct hf_harness_config {
   uint32_t tasks;      /* of every stage that is not one task; 1 to 256 */
   uint32_t slots;      /* threads with an instance of DuckDB each, which has one thread; 1 to 256 */
   uint32_t partitions; /* of an exchange, dealt to the tasks; 0: as many as tasks, but at least 2 */
-  uint32_t batch_rows; /* record batches of so many rows cross; 0: as the sink makes them */
+  uint32_t batch_rows; /* 1: record batches of one row cross; 0: as the sink makes them */
   hf_harness_exchange exchange;
   uint64_t channel_bytes; /* streaming: what a consumer's channels may hold; 0: 1 MiB */
   uint64_t order_seed;    /* tasks begin in an order drawn from it; 0: in theirs */
@@ -146,7 +146,7 @@ typedef struct hf_harness_stage {
 typedef struct hf_harness_report {
   hf_harness_result result;
   bool differed;       /* the answers differ, or only one side has one, or the errors are of other classes */
-  bool indeterminate;  /* computing it again may give other rows: `differed` is not set for rows then */
+  bool indeterminate;  /* looked at when rows differ: computing it again may give other ones */
   const char *reason;  /* of falling back, of rejecting, of a difference; "" */
   const char *rows;    /* of a difference: rows that differ, as text, a line each; "" */
   bool compared_order; /* the rows were compared in the order that the query asks for */

@@ -2,6 +2,22 @@
 /* Which part of what earlier attempts wrote is a task's. Pure. Thread: any. */
 #include "staging/staging.h"
 
+hf_status staging_files(const source_share *share, arena *a, task_input *out, hf_error *error) {
+  const char **paths = arena_array(a, share->n_parts, sizeof *paths);
+  row_range *ranges = arena_array(a, share->n_parts, sizeof *ranges);
+  if (paths == NULL || ranges == NULL) {
+    return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the files of a task");
+  }
+  bool has_ranges = false;
+  for (size_t i = 0; i < share->n_parts; i++) {
+    paths[i] = share->parts[i].path;
+    ranges[i] = (row_range){share->parts[i].first, share->parts[i].count};
+    has_ranges = has_ranges || ranges[i].count > 0;
+  }
+  *out = (task_input){.n_files = share->n_parts, .files = paths, .ranges = has_ranges ? ranges : NULL};
+  return HF_OK;
+}
+
 block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
                               size_t *n_out) {
   block_ref *out = arena_array(a, n_refs, sizeof *out);

@@ -9,6 +9,7 @@
 #define HF_STAGING_STAGING_H
 
 #include "engine/engine.h"
+#include "source/source.h"
 #include "stage/cut.h"
 #include "stage/stage.h"
 
@@ -32,6 +33,8 @@ hf_status staging_check_graph(const staging_check *check, const char **why, hf_e
 
 /* ------------------------------------------------------------------- shares */
 
+/* A share of files as what a task is told. In `a`. Errors: OUT_OF_MEMORY. */
+hf_status staging_files(const source_share *share, arena *a, task_input *out, hf_error *error);
 /* Which of so many partitions task t of n reads; *count may be 0. */
 void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count);
 /* Task t's part of `refs`, of n tasks: by their number, cut inside where need be. In `a`; NULL: no memory. */

@@ -150,15 +150,20 @@ hf_status witness_take_blocks(witness *w, const char *name, const char *attempt_
 
 /* ------------------------------------------------------------------------ run */
 
-typedef struct witness_answer {
+struct witness_answer {
   arena *memory; /* holds this too */
   const char *dir;
-} witness_answer;
+};
+
+void witness_answer_free(witness_answer *answer) {
+  if (answer != NULL) {
+    file_remove_tree(answer->dir, NULL);
+    arena_free(answer->memory);
+  }
+}
 
 static void remove_answer(void *context) {
-  witness_answer *answer = context;
-  file_remove_tree(answer->dir, NULL);
-  arena_free(answer->memory);
+  witness_answer_free(context);
 }
 
 static hf_status run_to_blocks(witness *w, const char *sql, witness_answer *answer, hf_error *error) {
@@ -200,7 +205,7 @@ static const char *as_query(const char *sql, arena *a) {
   return sql;
 }
 
-hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error) {
+hf_status witness_compute(witness *w, const char *sql, witness_answer **out, hf_error *error) {
   arena *memory = arena_new();
   witness_answer *answer = memory == NULL ? NULL : arena_alloc(memory, sizeof *answer);
   const char *dir = answer == NULL ? NULL : arena_printf(memory, "%s/answer-%u", w->dir, ++w->runs);
@@ -211,12 +216,34 @@ hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out,
   }
   *answer = (witness_answer){memory, dir};
   hf_status status = run_to_blocks(w, query, answer, error);
-  if (status == HF_OK) {
-    block_location location = {.dir = answer->dir};
-    status = block_stream_open(&location, 1, remove_answer, answer, out, error);
-  }
   if (status != HF_OK) {
-    remove_answer(answer);
+    witness_answer_free(answer);
+    return status;
+  }
+  *out = answer;
+  return HF_OK;
+}
+
+static hf_status open_rows(const witness_answer *answer, void (*on_release)(void *context), void *context,
+                           struct ArrowArrayStream *out, hf_error *error) {
+  const block_location location = {.dir = answer->dir};
+  return block_stream_open(&location, 1, on_release, context, out, error);
+}
+
+static void nothing(void *context) {
+  (void)context;
+}
+
+hf_status witness_answer_rows(const witness_answer *answer, struct ArrowArrayStream *out, hf_error *error) {
+  return open_rows(answer, nothing, NULL, out, error);
+}
+
+hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error) {
+  witness_answer *answer = NULL;
+  HF_TRY(witness_compute(w, sql, &answer, error));
+  hf_status status = open_rows(answer, remove_answer, answer, out, error);
+  if (status != HF_OK) {
+    witness_answer_free(answer);
   }
   return status;
 }

@@ -27,7 +27,16 @@ void witness_close(witness *w);
 engine *witness_engine(witness *w);
 /* Makes a table of the rows of an attempt, in the place of one of that name. */
 hf_status witness_take_blocks(witness *w, const char *name, const char *attempt_dir, hf_error *error);
-/* Runs a query to its end; the rows come as a client gets them. */
+
+/* A query's rows, as blocks in the witness's directory. */
+typedef struct witness_answer witness_answer;
+/* Runs a query to its end. Its answer must go before the witness. */
+hf_status witness_compute(witness *w, const char *sql, witness_answer **out, hf_error *error);
+/* The rows as a client gets them, as often as one likes, until the answer is freed. */
+hf_status witness_answer_rows(const witness_answer *answer, struct ArrowArrayStream *out, hf_error *error);
+/* Accepts NULL. */
+void witness_answer_free(witness_answer *answer);
+/* Both in one: the answer goes with the stream. */
 hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error);
 
 /* ------------------------------------------------------------------ order */
