@@ -25,12 +25,15 @@ enum {
   OPTION_JSON,
   OPTION_KEEP,
   OPTION_ALLOW_PATH,
+  OPTION_GENERATE,
+  OPTION_SEED,
 };
 
 #define SCRIPT_FILE_BYTES_MAX ((size_t)1 << 30)
 #define TASKS_DEFAULT "3"
 #define SF_DEFAULT "0.01"
 #define SF_MAX 1000
+#define GENERATE_MOST 1000000000
 
 static const option_row option_rows[] = {
     {"command", 'c', "SQL", OPTION_COMMAND, NULL,
@@ -38,6 +41,9 @@ static const option_row option_rows[] = {
     {"file", 'f', "FILE", OPTION_FILE, NULL, "verify the statements of a file"},
     {"suite", 0, "NAME", OPTION_SUITE, NULL, "verify the queries of tpch or tpcds, over data made for it"},
     {"sf", 0, "X", OPTION_SF, NULL, "scale factor of the suite's data; default: " SF_DEFAULT},
+    {"generate", 0, "N", OPTION_GENERATE, NULL,
+     "verify N random queries over random small tables; one that fails is shrunk and printed as SQL"},
+    {"seed", 0, "S", OPTION_SEED, NULL, "of --generate: S, or S.K to begin with its query K; default: 1"},
     {"tasks", 0, "N", OPTION_TASKS, "tasks", "split queries into N tasks; default: " TASKS_DEFAULT},
     {"slots", 0, "N", 0, "slots", "tasks that run at the same time; default: 1"},
     {"threads", 0, "N", 0, "threads", "threads for all slots together; default: one a core"},
@@ -64,7 +70,9 @@ typedef struct verify_options {
   size_t n_inputs;
   buf allow_path;
   const char *suite, *sf, *keep;
-  bool json, has_tasks;
+  uint64_t generate, seed, first; /* queries; 0: none */
+  const char *tasks;
+  bool json, has_tasks, has_seed;
 } verify_options;
 
 /* ------------------------------------------------------------------- options */
@@ -93,6 +101,29 @@ static int take_sf(verify_options *o, const char *value) {
              : usage("--sf cannot take ", value, "give a scale factor such as 0.01, 0.1 or 1");
 }
 
+static int take_count(verify_options *o, const char *value) {
+  char *end = NULL;
+  o->generate = strtoull(value, &end, 10);
+  bool is_plain = strspn(value, "0123456789") == strlen(value);
+  return is_plain && o->generate >= 1 && o->generate <= GENERATE_MOST
+             ? EXIT_OK
+             : usage("--generate cannot take ", value, "give a number of queries, 1 to 1000000000");
+}
+
+/* S or S.K */
+static int take_seed(verify_options *o, const char *value) {
+  char *end = NULL;
+  bool is_plain = value[0] != '\0' && value[0] != '.' && strspn(value, "0123456789.") == strlen(value);
+  o->seed = strtoull(value, &end, 10);
+  if (is_plain && *end == '.') {
+    o->first = strtoull(end + 1, &end, 10);
+  }
+  o->has_seed = true;
+  return is_plain && *end == '\0' && o->seed <= GENERATE_MOST && o->first <= GENERATE_MOST
+             ? EXIT_OK
+             : usage("--seed cannot take ", value, "give a number such as 7, or 7.123 as a failure names it");
+}
+
 static int take_option(void *context, const option_row *row, const char *value) {
   verify_options *o = context;
   switch (row->id) {
@@ -112,8 +143,13 @@ static int take_option(void *context, const option_row *row, const char *value) 
       return EXIT_OK;
     case OPTION_ALLOW_PATH:
       return options_add_path(&command_verify, &o->allow_path, value);
+    case OPTION_GENERATE:
+      return take_count(o, value);
+    case OPTION_SEED:
+      return take_seed(o, value);
     case OPTION_TASKS:
       o->has_tasks = true;
+      o->tasks = value;
       add_setting(o, row->setting, value);
       return EXIT_OK;
     default:
@@ -123,8 +159,14 @@ static int take_option(void *context, const option_row *row, const char *value) 
 }
 
 static int check_options(const verify_options *o) {
-  if (o->suite == NULL && o->n_inputs == 0) {
-    return usage("there is nothing to verify", "", "give -c SQL, -f FILE or --suite tpch");
+  if (o->suite == NULL && o->n_inputs == 0 && o->generate == 0) {
+    return usage("there is nothing to verify", "", "give -c SQL, -f FILE, --suite tpch or --generate 1000");
+  }
+  if (o->generate > 0 && (o->suite != NULL || o->n_inputs > 0)) {
+    return usage("--generate", " cannot be combined with --suite, -c and -f", "run the command twice");
+  }
+  if (o->generate == 0 && o->has_seed) {
+    return usage("--seed", " is for --generate", "add --generate 1000");
   }
   if (o->suite != NULL && o->n_inputs > 0) {
     return usage("--suite", " cannot be combined with -c and -f", "run the command twice");
@@ -242,6 +284,25 @@ static hf_status run_suite(verify_run *r) {
   return HF_OK;
 }
 
+static hf_status run_generated(verify_run *r) {
+  const verify_options *o = r->options;
+  verify_generation generation = {.verifier = &r->verifier,
+                                  .out = &r->out,
+                                  .totals = &r->script.totals,
+                                  .dir = r->dir,
+                                  .tasks = o->tasks == NULL ? TASKS_DEFAULT : o->tasks,
+                                  .seed = o->seed,
+                                  .first = o->first,
+                                  .count = o->generate,
+                                  .json = o->json,
+                                  .is_shrunk = true};
+  HF_TRY(verify_generation_run(&generation, &r->error));
+  if (!o->json && interrupt_pending() == 0) {
+    verify_report_reasons(&r->out, &r->script.totals);
+  }
+  return HF_OK;
+}
+
 /* Errors of a statement were reported; *stopped says that there was one. */
 static hf_status run_input(verify_run *r, const verify_input *input, bool *stopped) {
   if (!input->is_file) {
@@ -274,7 +335,9 @@ static hf_status run_all(verify_run *r, bool *stopped) {
   }
   interrupt_watch(r->verifier.cancel);
   r->script = (verify_script){.verifier = &r->verifier, .out = &r->out, .json = r->options->json};
-  hf_status status = r->options->suite != NULL ? run_suite(r) : run_inputs(r, stopped);
+  hf_status status = r->options->suite != NULL  ? run_suite(r)
+                     : r->options->generate > 0 ? run_generated(r)
+                                                : run_inputs(r, stopped);
   interrupt_watch(NULL);
   return status;
 }
@@ -341,7 +404,7 @@ static int run_verify(verify_options *o) {
 
 static int run(int argc, char **argv) {
   enum { OWN_SETTINGS = 3 }; /* tasks, allow_path, work_dir */
-  verify_options o = {.memory = arena_new()};
+  verify_options o = {.memory = arena_new(), .seed = 1};
   size_t most = (size_t)argc + OWN_SETTINGS;
   o.settings = o.memory != NULL ? arena_array(o.memory, most, sizeof *o.settings) : NULL;
   o.inputs = o.memory != NULL ? arena_array(o.memory, most, sizeof *o.inputs) : NULL;

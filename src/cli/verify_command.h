@@ -10,14 +10,28 @@
 #include "verify/verify.h"
 
 /* Counts, for the last lines. */
+enum { VERIFY_REASONS_MOST = 60 };
+
+typedef struct verify_reason {
+  char text[160];
+  size_t n;
+} verify_reason;
+
 typedef struct verify_totals {
   size_t distributed, fell_back; /* of the queries that the session answered */
   size_t passed, failed, skipped;
+  verify_reason reasons[VERIFY_REASONS_MOST]; /* of falling back, and codes with which both sides failed */
+  size_t n_reasons;
 } verify_totals;
 
 /* Prints a query's line, with --json its object, and counts it. */
 void verify_report_query(output *o, bool json, const char *name, const verify_outcome *outcome,
                          verify_totals *totals);
+/* The same of a generated query: one that passed has no line of text. */
+void verify_report_generated(output *o, bool json, const char *name, const char *sql,
+                             const verify_outcome *outcome, verify_totals *totals);
+/* Prints how often a query fell back, or failed on both sides, by reason. */
+void verify_report_reasons(output *o, const verify_totals *totals);
 /* Prints the last lines. */
 void verify_report_totals(output *o, bool json, const verify_totals *totals);
 
@@ -35,5 +49,17 @@ typedef struct verify_script {
 bool verify_script_run(verify_script *s, const char *text, size_t length, const char *file);
 /* Makes a view over a file on both sides. */
 hf_status verify_make_view(verifier *v, const char *name, const char *path, hf_error *error);
+
+/* Generated queries number `first` to `first + count` of a seed. */
+typedef struct verify_generation {
+  verifier *verifier;
+  output *out;
+  verify_totals *totals;
+  const char *dir, *tasks;
+  uint64_t seed, first, count;
+  bool json, is_shrunk;
+} verify_generation;
+
+hf_status verify_generation_run(const verify_generation *run, hf_error *error);
 
 #endif

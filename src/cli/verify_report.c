@@ -7,6 +7,7 @@
 #include "verify_command.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const result_names[] = {
@@ -93,6 +94,22 @@ static void append_json(buf *line, const char *name, const verify_outcome *o) {
 
 /* ----------------------------------------------------------------------- door */
 
+static void count_reason(verify_totals *totals, const char *what, const char *reason) {
+  char text[sizeof totals->reasons[0].text];
+  snprintf(text, sizeof text, "%s%s", what, reason);
+  for (size_t i = 0; i < totals->n_reasons; i++) {
+    if (strcmp(totals->reasons[i].text, text) == 0) {
+      totals->reasons[i].n++;
+      return;
+    }
+  }
+  if (totals->n_reasons < VERIFY_REASONS_MOST) {
+    verify_reason *added = &totals->reasons[totals->n_reasons++];
+    memcpy(added->text, text, sizeof text);
+    added->n = 1;
+  }
+}
+
 static void count(const verify_outcome *o, verify_totals *totals) {
   totals->passed += o->result == VERIFY_PASSED ? 1 : 0;
   totals->failed += o->result == VERIFY_FAILED ? 1 : 0;
@@ -100,6 +117,11 @@ static void count(const verify_outcome *o, verify_totals *totals) {
   if (o->ran) {
     size_t *spread = verify_is_distributed(o) ? &totals->distributed : &totals->fell_back;
     (*spread)++;
+  }
+  if (o->ran && !verify_is_distributed(o)) {
+    count_reason(totals, "fell back: ", fallback_of(o));
+  } else if (!o->ran && o->result == VERIFY_PASSED) {
+    count_reason(totals, "", buf_cstr(&o->reason));
   }
 }
 
@@ -111,6 +133,28 @@ void verify_report_query(output *o, bool json, const char *name, const verify_ou
     append_json(&line, name, outcome);
   } else {
     append_text(&line, name, outcome);
+  }
+  write_buf(o, &line);
+}
+
+void verify_report_generated(output *o, bool json, const char *name, const char *sql,
+                             const verify_outcome *outcome, verify_totals *totals) {
+  if (json || outcome->result != VERIFY_PASSED) {
+    verify_report_query(o, json, name, outcome, totals);
+  } else {
+    count(outcome, totals);
+  }
+  if (!json && outcome->result == VERIFY_FAILED) {
+    output_bytes(o, "    ", 4);
+    output_bytes(o, sql, strlen(sql));
+    output_bytes(o, "\n", 1);
+  }
+}
+
+void verify_report_reasons(output *o, const verify_totals *t) {
+  buf line = {0};
+  for (size_t i = 0; i < t->n_reasons; i++) {
+    buf_printf(&line, "%6zu %s\n", t->reasons[i].n, t->reasons[i].text);
   }
   write_buf(o, &line);
 }

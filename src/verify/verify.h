@@ -44,7 +44,8 @@ typedef enum verify_result { VERIFY_PASSED, VERIFY_FAILED, VERIFY_SKIPPED } veri
 
 typedef struct verify_outcome {
   verify_result result;
-  bool ran;           /* the session gave rows */
+  bool ran; /* the session gave rows */
+  hf_status single_status, split_status;
   uint64_t rows;      /* of the single-node answer */
   hf_profile profile; /* of the session */
   uint64_t single_us, session_us;
@@ -53,10 +54,17 @@ typedef struct verify_outcome {
   buf reason; /* of a failure, a skip, or of passing without rows */
 } verify_outcome;
 
+/* Runs a query in parts, to its end; rows as a client gets them. */
+typedef hf_status (*verify_split_fn)(void *context, const char *sql, hf_profile *profile,
+                                     struct ArrowArrayStream *out, hf_error *error);
+
 typedef struct verifier {
   session *session;
   witness *witness;
   hf_cancel *cancel;
+  verify_split_fn split; /* takes the session's place in running queries; NULL: the session runs them */
+  void *split_context;
+  bool rows_only; /* the queries to come are indeterminate: types and the number of rows are compared */
 } verifier;
 
 /* Runs and judges one query; *out is released by verify_outcome_reset. */
