@@ -5,9 +5,9 @@
  *
  * Invariants, all under set->lock. C1: a frame in a lane holds a reference. C2: a
  * connection's bytes are those of its lanes' frames in memory; they pass the bound only
- * by a frame that came when there was nothing where the reader reads. C3: whatever makes
- * a wait able to go on signals its condition. C4: when every live task waits and none of
- * the waits can go on, one is made to, or the set fails. C5: a connection that is closed
+ * by a frame that came when there was nothing where the reader reads. C3: room and rows
+ * are signalled where they come about. C4: when every live task waits, those that can go on
+ * are woken; when none can, one is made to, or the set fails. C5: a connection that is closed
  * holds no frame.
  */
 #ifndef HF_CHANNEL_INTERNAL_H
@@ -157,6 +157,7 @@ typedef struct channel_wait {
   uint32_t task;
   const route *sending;       /* or NULL */
   const channel_scan *taking; /* or NULL */
+  pthread_cond_t *on;
 } channel_wait;
 
 /* Waits once; may return for no reason. */

@@ -36,7 +36,8 @@ hf_status spool_write(const channel_set *set, uint64_t offset, const void *bytes
       continue;
     }
     if (n <= 0) {
-      return error_set_errno(error, n < 0 ? errno : ENOSPC, HF_E_IO, "cannot write %s", set->spool_path);
+      int number = n == 0 || errno == EFBIG ? ENOSPC : errno; /* a limit on file sizes is a full disk to us */
+      return error_set_errno(error, number, HF_E_IO, "cannot write %s", set->spool_path);
     }
     from += n;
     offset += (uint64_t)n;

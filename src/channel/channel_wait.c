@@ -27,22 +27,35 @@ static void describe_locked(const channel_set *set, buf *out) {
   }
 }
 
-bool wait_resolve_locked(channel_set *set) {
-  connection *full = NULL;
-  if (set->n_live == 0 || set->n_waiting < set->n_live || set->error.code != HF_OK) {
-    return false;
-  }
+/* Wakes those that can go on. A frame for several connections waits on one of them, and others may let it go. */
+static bool wake_locked(const channel_set *set) {
+  bool any = false;
   for (const channel_wait *w = set->waits; w != NULL; w = w->next) {
     if (can_go_locked(w)) {
-      return false; /* it was signalled, and goes on when the lock is free */
-    }
-    if (full == NULL && w->sending != NULL) {
-      full = queue_full_target_locked(w->sending);
+      pthread_cond_broadcast(w->on);
+      any = true;
     }
   }
+  return any;
+}
+
+static connection *find_full_locked(const channel_set *set) {
+  for (const channel_wait *w = set->waits; w != NULL; w = w->next) {
+    if (w->sending != NULL) {
+      return queue_full_target_locked(w->sending);
+    }
+  }
+  return NULL;
+}
+
+bool wait_resolve_locked(channel_set *set) {
+  if (set->n_live == 0 || set->n_waiting < set->n_live || set->error.code != HF_OK || wake_locked(set)) {
+    return false;
+  }
+  connection *full = find_full_locked(set);
   if (full != NULL) {
     full->spools = true;
-    pthread_cond_broadcast(&full->writable);
+    wake_locked(set);
     return true;
   }
   hf_error error = {0};
@@ -84,6 +97,7 @@ static void leave_locked(channel_set *set, channel_wait *w) {
 }
 
 void wait_locked(channel_set *set, channel_wait *w, pthread_cond_t *on) {
+  w->on = on;
   enter_locked(set, w);
   if (!wait_resolve_locked(set)) {
     cond_wait_until(on, &set->lock, 0);

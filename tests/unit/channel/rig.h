@@ -170,7 +170,7 @@ static inline void rig_writer_append(rig_writer *w, int64_t rows) {
 }
 
 /* Whatever came before: closes, finishes when all went well, frees. */
-static inline void rig_writer_end(rig_writer *w) {
+static inline void rig_writer_finish(rig_writer *w) {
   if (w->state != NULL) {
     if (w->status == HF_OK) {
       w->status = channel_writer_ops()->close(w->state, &w->error);
@@ -187,6 +187,10 @@ static inline void rig_writer_end(rig_writer *w) {
     channel_set_fail(w->r->set, &w->error);
   }
   channel_writer_free(w->writer);
+}
+
+static inline void rig_writer_end(rig_writer *w) {
+  rig_writer_finish(w);
   channel_set_end_task(w->r->set, w->options.task);
 }
 
