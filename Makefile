@@ -3,22 +3,25 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-chaos test-slt lint check format bench asan tsan fuzz plans models docs stats
+.PHONY: help setup build test-build demo test test-chaos test-slt lint check format bench asan tsan fuzz plans models docs stats
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 setup: ## fetch what the machine lacks (Debian packages, third_party/)
 	@tools/setup
 build: ## compile into $(BUILD)/
-	@tools/build $(BUILD) $(CMAKE_ARGS)
+	@tools/build $(BUILD) -DHOLDFAST_HARNESS=OFF $(CMAKE_ARGS)
+# The same with the harness, for tests.
+test-build: setup
+	@tools/build $(BUILD) -DHOLDFAST_HARNESS=ON $(CMAKE_ARGS)
 demo: setup build ## run the demo
 	@tools/fetch-demo-data
 	@examples/demo/run
-test: setup build ## run the tests; T=registry runs those whose name matches
+test: test-build ## run the tests; T=registry runs those whose name matches
 	@tools/run-tests $(BUILD) $(if $(T),-R '$(T)')
-test-chaos: setup build ## random actions by many threads: 32 × 1,000; 100 kills on a state directory; HF_CHAOS_SEED=n picks another course
+test-chaos: test-build ## random actions by many threads: 32 × 1,000; 100 kills on a state directory; HF_CHAOS_SEED=n picks another course
 	@HF_CHAOS_ACTIONS=$${HF_CHAOS_ACTIONS:-1000} tools/run-tests $(BUILD) -L chaos
-test-slt: setup build ## public sqllogictest files: as they are and rewritten; SLT_DIR=<folder>
+test-slt: test-build ## public sqllogictest files: as they are and rewritten; SLT_DIR=<folder>
 	@cmake --build $(BUILD) --target slt_run
 	@HOLDFAST_EXTENSION_DIRECTORY=$(CURDIR)/third_party/duckdb-extensions $(BUILD)/tests/slt_run $(SLT_DIR)
 lint: ## format, layers, doors, sizes, docs, tests (no build needed)
@@ -30,10 +33,10 @@ bench: setup build ## run the benchmarks
 	@cmake --build $(BUILD) --target bench
 	@bench/run
 asan: setup ## run the tests with AddressSanitizer and UBSan
-	@tools/build build-asan -DHOLDFAST_SANITIZE=address,undefined
+	@tools/build build-asan -DHOLDFAST_HARNESS=ON -DHOLDFAST_SANITIZE=address,undefined
 	@tools/run-tests build-asan $(if $(T),-R '$(T)')
 tsan: setup ## run the unit tests and the API's threads with ThreadSanitizer (libduckdb is not instrumented)
-	@CC=clang tools/build build-tsan -DHOLDFAST_SANITIZE=thread
+	@CC=clang tools/build build-tsan -DHOLDFAST_HARNESS=ON -DHOLDFAST_SANITIZE=thread
 	@tools/run-tests build-tsan -R '$(or $(T),^unit/|^e2e/test_dataframe_threads)'
 fuzz: setup ## fuzz what decodes bytes, with libFuzzer; SECONDS=600 each, TARGET=ipc
 	@CC=clang cmake -S . -B build-fuzz -G Ninja --log-level=WARNING -DHOLDFAST_SANITIZE=address,undefined \

@@ -46,7 +46,6 @@ if(HOLDFAST_HARNESS)
   add_library(holdfast_harness STATIC ${harness_objects})
   target_link_libraries(holdfast_harness PUBLIC hf_settings hf_third_party)
   set_target_properties(holdfast_harness PROPERTIES OUTPUT_NAME holdfast-harness)
-  target_compile_definitions(holdfast_internal PUBLIC HOLDFAST_HARNESS) # `verify` uses it
   target_compile_definitions(hf_verify PRIVATE HOLDFAST_HARNESS)
   list(REMOVE_ITEM objects $<TARGET_OBJECTS:hf_harness> $<TARGET_OBJECTS:hf_verify>)
 endif()
@@ -69,6 +68,9 @@ file(GLOB sources CONFIGURE_DEPENDS src/cli/*.c)
 if(sources)
   add_executable(holdfast_command ${sources})
   target_link_libraries(holdfast_command PRIVATE holdfast_internal PkgConfig::HF_EDIT)
+  if(HOLDFAST_HARNESS)
+    target_compile_definitions(holdfast_command PRIVATE HOLDFAST_HARNESS) # of `verify`
+  endif()
   set_target_properties(holdfast_command PROPERTIES OUTPUT_NAME holdfast BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH "$ORIGIN/lib;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/holdfast")
 endif()
