@@ -63,7 +63,7 @@ static void make_graph(graph *g, uint64_t seed) {
   memset(g, 0, sizeof *g);
   g->random = seed * 0x9e3779b97f4a7c15u + 1;
   rig_open(&g->r);
-  g->r.options.bound_bytes = 1 << (9 + draw(&g->random, 6));
+  g->r.options.bound_bytes = (uint64_t)1 << (9 + draw(&g->random, 6));
   g->n_stages = 2 + draw(&g->random, MOST_STAGES - 1);
   for (size_t i = 0; i < g->n_stages; i++) {
     g->stages[i].tasks = 1 + (uint32_t)draw(&g->random, MOST_TASKS);
@@ -201,7 +201,7 @@ static void *task_run(void *context) {
                                     .number = t->number,
                                     .n_edges = t->of->n_outputs,
                                     .edges = t->of->outputs,
-                                    .batch_bytes = 256 << draw(&t->random, 5)};
+                                    .batch_bytes = (uint64_t)256 << draw(&t->random, 5)};
   if (t->of->n_outputs > 0) {
     t->status = channel_writer_new(t->g->r.set, &options, &writer, &t->error);
   }
