@@ -15,6 +15,8 @@
 
 /* Input for one task; what a join side may have to be read whole by every task. */
 #define TASK_BYTES ((uint64_t)64 << 20)
+/* A slot's tasks each build what they read whole anew: more than one a slot only where the input of one is larger. */
+#define TASK_LARGEST_BYTES ((uint64_t)1 << 30)
 enum { TASKS_A_SLOT = 2 };
 
 uint32_t cutting_tasks(const scheduler *s, const planning *p) {
@@ -26,11 +28,11 @@ uint32_t cutting_tasks(const scheduler *s, const planning *p) {
   if (slots == 1 || bytes < TASK_BYTES) {
     return 1;
   }
-  uint64_t tasks = bytes / TASK_BYTES, most = (uint64_t)slots * TASKS_A_SLOT;
-  if (tasks > slots) { /* whole rounds: three tasks on two slots take as long as four */
-    tasks -= tasks % slots;
+  if (bytes > slots * TASK_LARGEST_BYTES) {
+    return slots * TASKS_A_SLOT;
   }
-  return (uint32_t)(tasks < 2 ? 2 : tasks < most ? tasks : most);
+  uint64_t tasks = bytes / TASK_BYTES;
+  return (uint32_t)(tasks < 2 ? 2 : tasks < slots ? tasks : slots);
 }
 
 static hf_status no_memory(hf_error *error) {
