@@ -3,7 +3,7 @@
 BUILD ?= build
 CMAKE_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help setup build test-build demo test test-chaos test-slt lint check format bench asan tsan fuzz plans models docs stats
+.PHONY: help setup build test-build demo test test-chaos test-slt lint check format bench golden asan tsan fuzz plans models docs stats
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -29,6 +29,8 @@ lint: ## format, layers, doors, sizes, docs, tests (no build needed)
 check: lint test ## what CI runs
 format: ## rewrite our C files with clang-format
 	@tools/lint/format --write
+golden: setup build ## write the staged plans of tests/golden/ as they are planned now
+	@for suite in tpch tpcds; do tests/golden/check --write $(BUILD)/tests/golden $$suite || exit 1; done
 bench: setup build ## run the benchmarks
 	@cmake --build $(BUILD) --target bench
 	@bench/run

@@ -4,6 +4,7 @@
 #   tests/e2e/test_*.c            cmocka, whole queries          label e2e
 #   tests/chaos/test_*.c          cmocka, many random actions    label chaos
 #   tests/cli/*.sh, *.py          any executable script          label cli
+#   tests/golden/<suite>/*.plan   staged plans as text           label golden
 #   tests/isolation/*.spec        permutations of steps          label isolation
 #   models/check                  spin, every interleaving       label models
 #   examples/*.c                  public header and library only label example
@@ -98,6 +99,14 @@ if(sources)
     hf_register(slt/cut_${tasks} e2e slt_run --strict 1 --cut ${tasks} ${CMAKE_SOURCE_DIR}/tests/slt)
   endforeach()
 endif()
+
+# tests/golden/golden.c writes staged plans, which must be those of the tree.
+add_executable(golden tests/golden/golden.c)
+target_link_libraries(golden PRIVATE hf_settings holdfast_internal)
+set_target_properties(golden PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+foreach(suite tpch tpcds)
+  hf_register(golden/${suite} golden ${CMAKE_SOURCE_DIR}/tests/golden/check $<TARGET_FILE:golden> ${suite})
+endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests tests/cli/*.sh tests/cli/*.py)
 foreach(script ${scripts})

@@ -17,7 +17,7 @@
 
 /* ------------------------------------------------------------------- inputs */
 
-/* read_parquet 3 files, 3,000,000 rows (exact), 64 MB */
+/* read_parquet 3 files, 3,000,000 rows (exact), 64 MB, a.parquet … */
 static void put_source(buf *out, const lower_input *input) {
   const char *reader = strstr(source_reader_text(input->source), "read_");
   size_t n_files = source_n_files(input->source);
@@ -28,6 +28,10 @@ static void put_source(buf *out, const lower_input *input) {
   profile_put_count(out, input->rows);
   buf_text(out, input->rows_exact ? " rows (exact), " : " rows (estimated), ");
   profile_put_bytes(out, source_bytes(input->source));
+  if (n_files > 0) {
+    const char *path = source_files(input->source)[0].path, *slash = strrchr(path, '/');
+    buf_printf(out, ", %s%s", slash == NULL ? path : slash + 1, n_files == 1 ? "" : " …");
+  }
 }
 
 /* partitioned by k, 8 */
