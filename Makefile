@@ -29,7 +29,7 @@ lint: ## format, layers, doors, sizes, docs, tests (no build needed)
 check: lint test ## what CI runs
 format: ## rewrite our C files with clang-format
 	@tools/lint/format --write
-golden: setup build ## write the staged plans of tests/golden/ as they are planned now
+golden: test-build ## write the staged plans of tests/golden/ as they are planned now
 	@for suite in tpch tpcds; do tests/golden/check --write $(BUILD)/tests/golden $$suite || exit 1; done
 bench: setup build ## run the benchmarks
 	@cmake --build $(BUILD) --target bench
