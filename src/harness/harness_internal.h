@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/id.h"
+#include "channel/channel.h"
 #include "base/mem.h"
 #include "engine/engine.h"
 #include "exchange/exchange.h"
@@ -150,6 +151,8 @@ typedef struct exchange_kind {
   hf_status (*open_output)(task_run *t, hf_error *error);
   /* The task has succeeded: from here its rows are there. Sets how many. */
   hf_status (*commit)(task_run *t, hf_error *error);
+  /* Whether the task was stopped because nobody wants more of its rows: it has succeeded. NULL: that cannot be. */
+  bool (*is_enough)(const task_run *t);
   /* After the commit: the attempt is lost. Returns TASK_LOST. */
   hf_status (*kill)(task_run *t, hf_error *error);
   /* Closes inputs and output, also after a failure. */
@@ -162,7 +165,7 @@ extern const exchange_kind blocking_exchange; /* blocking.c */
 typedef struct task_reading {
   size_t number; /* of the stage's inputs */
   block_input *blocks;
-  void *channel; /* streaming.c */
+  channel_reader *channel;
   struct watch *watch;
 } task_reading;
 
@@ -190,7 +193,7 @@ struct task_run {
   const sink_ops *sink_ops;
   void *sink;
   block_sink *blocks;
-  void *writer; /* streaming.c */
+  channel_writer *writer;
   const char *dir;
   engine_task_stats stats;
   /* at its end */
@@ -211,7 +214,9 @@ struct job_run {
   attempt_id **attempts; /* the same: the last that was begun */
   uint64_t random;       /* state of the order of tasks */
   _Atomic uint32_t killed;
-  void *channels; /* streaming.c */
+  struct streaming_run *channels; /* streaming.c */
+  size_t n_edges;
+  struct streaming_edge *edges; /* streaming: of inner stages; else none */
   uint32_t restarts;
   bool ran_blocking; /* though streaming was asked for */
 };
@@ -237,6 +242,20 @@ hf_status task_add_input(task_run *t, size_t number, const engine_input *like, u
                          hf_error *error);
 /* Whether kill_task is about this attempt. */
 bool task_is_to_be_killed(const task_run *t);
+
+/* ----------------------------------------- streaming.c, streaming_graph.c */
+
+/* From a stage to an input of a later one. */
+typedef struct streaming_edge {
+  uint32_t from, stage, input;
+  channel_edge channel;
+  uint64_t spooled_frames; /* after the run: those that went through the file */
+} streaming_edge;
+
+/* The edges of a plan. In `a`. */
+hf_status streaming_edges(const query_plan *p, arena *a, streaming_edge **out, size_t *n, hf_error *error);
+/* Runs all stages together, on as many instances as there are tasks. */
+hf_status streaming_execute(job_run *j, hf_error *error);
 
 /* ----------------------------------------------------------------- slot.c */
 

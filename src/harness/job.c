@@ -221,7 +221,10 @@ hf_status job_begin(job_run *j, const query_plan *plan, hf_error *error) {
 }
 
 hf_status job_execute(job_run *j, hf_error *error) {
-  HF_TRY(run_waves(j, error));
+  bool is_streaming = j->config->exchange == HF_HARNESS_STREAMING;
+  j->ran_blocking =
+      is_streaming && j->config->slots < j->config->tasks; /* who waits for a slot is waited for */
+  HF_TRY(is_streaming && !j->ran_blocking ? streaming_execute(j, error) : run_waves(j, error));
   return watch_edges(j, error);
 }
 

@@ -8,6 +8,15 @@
 
 #include <string.h>
 
+static bool is_spooled(const job_run *j, uint32_t stage, size_t input) {
+  for (size_t i = 0; i < j->n_edges; i++) {
+    if (j->edges[i].stage == stage && j->edges[i].input == input) {
+      return j->edges[i].spooled_frames > 0;
+    }
+  }
+  return false;
+}
+
 static bool edges_make(const job_run *j, uint32_t number, arena *a, hf_harness_stage *out) {
   static const char *const shares[] = {
       [CUT_SPLIT] = "split", [CUT_PARTITION] = "partition", [CUT_ALL] = "all"};
@@ -20,6 +29,7 @@ static bool edges_make(const job_run *j, uint32_t number, arena *a, hf_harness_s
     }
     hf_harness_edge *edge = &edges[out->n_edges++];
     *edge = (hf_harness_edge){.from = input->from, .input = (uint32_t)i, .share = shares[input->share]};
+    edge->is_spooled = is_spooled(j, number, i);
     for (uint32_t t = 0; t < j->plan->stages[input->from].n_tasks; t++) {
       edge->written += j->done[input->from][t] == NULL ? 0 : j->done[input->from][t]->rows;
     }

@@ -53,6 +53,10 @@ static hf_status run_sql(task_run *t) {
   if (status == HF_OK) {
     status = engine_run_task(t->instance, &run, &t->stats, &t->error);
   }
+  if (status == HF_E_CANCELLED && t->job->exchange->is_enough != NULL && t->job->exchange->is_enough(t)) {
+    hf_error_reset(&t->error);
+    status = HF_OK;
+  }
   buf_reset(&sql);
   return status;
 }
