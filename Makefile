@@ -21,9 +21,8 @@ test: test-build ## run the tests; T=registry runs those whose name matches
 	@tools/run-tests $(BUILD) $(if $(T),-R '$(T)')
 test-chaos: test-build ## random actions by many threads: 32 × 1,000; 100 kills on a state directory; HF_CHAOS_SEED=n picks another course
 	@HF_CHAOS_ACTIONS=$${HF_CHAOS_ACTIONS:-1000} tools/run-tests $(BUILD) -L chaos
-test-slt: test-build ## public sqllogictest files: as they are and rewritten; SLT_DIR=<folder>
-	@cmake --build $(BUILD) --target slt_run
-	@HOLDFAST_EXTENSION_DIRECTORY=$(CURDIR)/third_party/duckdb-extensions $(BUILD)/tests/slt_run $(SLT_DIR)
+test-slt: test-build ## public sqllogictest files: as they are, written back whole, cut into 3 tasks; SLT_DIR=<folder>
+	@tools/test-slt $(BUILD) $(SLT_DIR)
 lint: ## format, layers, doors, sizes, docs, tests (no build needed)
 	@tools/lint/run
 check: lint test ## what CI runs

@@ -96,7 +96,7 @@ if(sources)
   set_target_properties(slt_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   hf_register(slt/whole e2e slt_run --strict 1 ${CMAKE_SOURCE_DIR}/tests/slt)
   foreach(tasks 2 3 7)
-    hf_register(slt/cut_${tasks} e2e slt_run --strict 1 --cut ${tasks} ${CMAKE_SOURCE_DIR}/tests/slt)
+    hf_register(slt/cut_${tasks} e2e slt_run --strict 1 --cut ${tasks} --share 97 ${CMAKE_SOURCE_DIR}/tests/slt)
   endforeach()
 endif()
 

@@ -58,15 +58,33 @@ static const char *add_source(sources *s, const tree_scan *scan) {
   return id;
 }
 
-static bool reads_rowid(const tree_scan *scan) {
-  bool reads = false;
+/* The number of a row is one more column of the source, behind the table's. */
+static void put_rowid(sources *s, tree_scan *scan) {
+  static const data_type type_bigint = {.kind = TYPE_BIGINT};
+  size_t n = scan->n_source;
+  const char **names = arena_array(s->a, n + 1, sizeof *names);
+  const data_type **types = arena_array(s->a, n + 1, sizeof(data_type *));
+  tree_scan_column *scanned = arena_array(s->a, scan->n_scanned + 1, sizeof *scanned);
+  tree_scan_filter *filters = arena_array(s->a, scan->n_filters + 1, sizeof *filters);
+  must(names != NULL && types != NULL && scanned != NULL && filters != NULL);
+  for (size_t i = 0; i <= n; i++) {
+    names[i] = i < n ? scan->source_names[i] : "rowid";
+    types[i] = i < n ? scan->source_types[i] : &type_bigint;
+  }
   for (size_t i = 0; i < scan->n_scanned; i++) {
-    reads |= scan->scanned[i].kind == SCAN_ROWID;
+    bool is_rowid = scan->scanned[i].kind == SCAN_ROWID;
+    scanned[i] = is_rowid ? (tree_scan_column){.column = n} : scan->scanned[i];
   }
   for (size_t i = 0; i < scan->n_filters; i++) {
-    reads |= scan->filters[i].is_rowid;
+    filters[i] = scan->filters[i];
+    filters[i].column = filters[i].is_rowid ? n : filters[i].column;
+    filters[i].is_rowid = false;
   }
-  return reads;
+  scan->n_source = n + 1;
+  scan->source_names = names;
+  scan->source_types = types;
+  scan->scanned = scanned;
+  scan->filters = filters;
 }
 
 static const tree_node *replace(sources *s, const tree_node *node) {
@@ -78,7 +96,7 @@ static const tree_node *replace(sources *s, const tree_node *node) {
     children[i] = replace(s, node->children[i]);
   }
   copy->children = children;
-  if (node->kind == TREE_GET && strcmp(node->scan->function, "seq_scan") == 0 && !reads_rowid(node->scan)) {
+  if (node->kind == TREE_GET && strcmp(node->scan->function, "seq_scan") == 0) {
     tree_scan *scan = arena_alloc(s->a, sizeof *scan);
     tree_value *id = arena_alloc(s->a, sizeof *id);
     must(scan != NULL && id != NULL);
@@ -87,6 +105,7 @@ static const tree_node *replace(sources *s, const tree_node *node) {
     scan->function = "hf_scan";
     scan->n_parameters = 1;
     scan->parameters = id;
+    put_rowid(s, scan);
     copy->scan = scan;
   }
   return copy;
