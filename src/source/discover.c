@@ -20,7 +20,7 @@ hf_status discover_out_of_memory(const discovery *d) {
   return error_set(d->error, HF_E_OUT_OF_MEMORY, "no memory to find out what is in a file");
 }
 
-const char *const *discover_paths(const discovery *d) {
+const char **discover_paths(const discovery *d) {
   const char **paths = arena_array(d->arena, d->files->n_files, sizeof *paths);
   for (size_t i = 0; paths != NULL && i < d->files->n_files; i++) {
     paths[i] = d->files->files[i].path;
@@ -208,14 +208,39 @@ static size_t count_file_columns(const discovery *d) {
   return has_filename && n > 0 ? n - 1 : n;
 }
 
+static size_t directory_bytes(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash == NULL ? 0 : (size_t)(slash - path);
+}
+
+/*
+ * How many files the columns come from; these are moved to the front. The columns of Parquet files are those of the first
+ * one, but for the types of hive keys, which depend on all directories: a file of each does. Else all of them.
+ */
+static size_t choose_files(const discovery *d, const char **paths) {
+  size_t n = 1, all = d->files->n_files;
+  if (d->request->format != SOURCE_PARQUET || option_is_true(d->request, "union_by_name")) {
+    return all;
+  }
+  bool hive = is_hive(d) || option_value(d->request, "hive_types") != NULL;
+  for (size_t i = 1; hive && i < all; i++) {
+    size_t length = directory_bytes(paths[i]);
+    if (length != directory_bytes(paths[n - 1]) || memcmp(paths[i], paths[n - 1], length) != 0) {
+      paths[n++] = paths[i];
+    }
+  }
+  return n;
+}
+
 hf_status discover_columns(discovery *d) {
   buf sql = {0};
-  const char *const *paths = discover_paths(d);
+  const char **paths = discover_paths(d);
   if (paths == NULL) {
     return discover_out_of_memory(d);
   }
+  size_t n_chosen = choose_files(d, paths);
   buf_text(&sql, "SELECT * FROM ");
-  discover_call(d, paths, d->files->n_files, CALL_AS_REQUESTED, &sql);
+  discover_call(d, paths, n_chosen, CALL_AS_REQUESTED, &sql);
   discover_hive_options(d, false, &sql);
   buf_char(&sql, ')');
   hf_status status = sql.failed ? discover_out_of_memory(d)

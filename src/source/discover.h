@@ -51,7 +51,7 @@ void discover_columns_literal(const column *columns, size_t n_columns, buf *out)
 /* Whether SELECT * FROM both gives the same columns and first rows; files that cannot be read give false. */
 bool discover_calls_agree(const discovery *d, const char *first, const char *second);
 /* The paths of all files, in the arena; NULL for lack of memory. */
-const char *const *discover_paths(const discovery *d);
+const char **discover_paths(const discovery *d);
 /* Rows by the length of the first lines; not exact. */
 uint64_t discover_rows_by_lines(const discovery *d);
 hf_status discover_out_of_memory(const discovery *d);

@@ -181,8 +181,22 @@ static const char *path_join(const expansion *x, const char *directory, const ch
   return arena_printf(x->arena, directory[length - 1] == '/' ? "%s%s" : "%s/%s", directory, name);
 }
 
+/* What an entry is: DT_DIR, DT_LNK of a link that is not to be followed, or DT_REG of anything else; DT_UNKNOWN: it is
+ * not there any more. Asks only where the directory does not say. */
+static unsigned char kind_of(const char *path, unsigned char told, bool follows) {
+  struct stat entry;
+  if (told != DT_UNKNOWN && (told != DT_LNK || !follows)) {
+    return told == DT_DIR || told == DT_LNK ? told : DT_REG;
+  }
+  if ((follows ? stat(path, &entry) : lstat(path, &entry)) != 0) {
+    return DT_UNKNOWN;
+  }
+  return S_ISDIR(entry.st_mode) ? DT_DIR : S_ISLNK(entry.st_mode) ? DT_LNK : DT_REG;
+}
+
 /* Deals with one entry of a directory that is matched against a part. */
-static hf_status take_entry(expansion *x, waiting dir, const char *name) {
+static hf_status take_entry(expansion *x, waiting dir, const struct dirent *entry) {
+  const char *name = entry->d_name;
   bool is_last = dir.part + 1 == x->n_parts;
   const char *pattern = x->parts[dir.part];
   bool is_crawl = strcmp(pattern, "**") == 0;
@@ -190,14 +204,14 @@ static hf_status take_entry(expansion *x, waiting dir, const char *name) {
     return HF_OK;
   }
   const char *path = path_join(x, dir.path, name);
-  struct stat entry;
   if (path == NULL) {
     return error_set(x->error, HF_E_OUT_OF_MEMORY, "no memory for a file name");
   }
-  if ((is_crawl ? lstat(path, &entry) : stat(path, &entry)) != 0 || S_ISLNK(entry.st_mode)) {
+  unsigned char kind = kind_of(path, entry->d_type, !is_crawl);
+  if (kind == DT_UNKNOWN || kind == DT_LNK) {
     return HF_OK;
   }
-  if (S_ISDIR(entry.st_mode)) {
+  if (kind == DT_DIR) {
     return is_crawl ? push(x, path, dir.part) : is_last ? HF_OK : push(x, path, dir.part + 1);
   }
   return is_last ? path_list_add(x->out, path, x->error) : HF_OK;
@@ -228,7 +242,7 @@ static hf_status match_directory(expansion *x, waiting dir) {
   hf_status status = HF_OK;
   for (struct dirent *entry = readdir(open); status == HF_OK && entry != NULL; entry = readdir(open)) {
     bool is_dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    status = is_dots ? HF_OK : take_entry(x, dir, entry->d_name);
+    status = is_dots ? HF_OK : take_entry(x, dir, entry);
   }
   closedir(open);
   return status;

@@ -6,6 +6,7 @@
  */
 #include "source/listing.h"
 
+#include "base/mem.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "source/glob.h"
@@ -26,14 +27,24 @@ enum { MOST_LOOKED_AT = 2000 };
 static const char *const ENDINGS[] = {
     [SOURCE_PARQUET] = ".parquet", [SOURCE_CSV] = ".csv", [SOURCE_JSON] = ".json"};
 
+/* The directory of the file that was added last: its files need no look at what is above it. */
+typedef struct known_dir {
+  const char *path, *resolved; /* NULL: none yet */
+  size_t length;               /* of the path, up to its last '/' */
+  bool is_allowed;             /* and there */
+} known_dir;
+
 typedef struct lister {
   source_format format;
   const source_catalog_options *options;
   arena *arena;
   path_list written;  /* expanded, not resolved */
   path_list resolved; /* as many */
-  glob_dir *dirs;     /* that patterns looked into */
-  size_t completed;   /* bytes in front of the path at hand that source_path_absolute put there */
+  source_file *facts; /* of each; no path: not known yet; memory: mem_* */
+  size_t n_facts, facts_capacity;
+  known_dir last;
+  glob_dir *dirs;   /* that patterns looked into */
+  size_t completed; /* bytes in front of the path at hand that source_path_absolute put there */
   hf_error *error;
 } lister;
 
@@ -171,10 +182,80 @@ static hf_status refuse_name(const lister *l, const char *path) {
   return HF_E_FILE_FORMAT;
 }
 
+static int64_t in_nanoseconds(const struct timespec *time) {
+  return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+static source_file facts_of(const char *path, const struct stat *facts) {
+  return (source_file){.path = path,
+                       .bytes = (uint64_t)facts->st_size,
+                       .mtime_ns = in_nanoseconds(&facts->st_mtim),
+                       .ctime_ns = in_nanoseconds(&facts->st_ctim),
+                       .inode = (uint64_t)facts->st_ino};
+}
+
+/* `facts` without a path: they are read later. */
+static hf_status put_file(lister *l, const char *resolved, const char *path, source_file facts) {
+  if (l->n_facts == l->facts_capacity) {
+    size_t capacity = l->facts_capacity == 0 ? 16 : l->facts_capacity * 2;
+    source_file *grown = mem_realloc(l->facts, capacity * sizeof *grown);
+    if (grown == NULL) {
+      return out_of_memory(l);
+    }
+    l->facts = grown;
+    l->facts_capacity = capacity;
+  }
+  l->facts[l->n_facts++] = facts;
+  HF_TRY(path_list_add(&l->resolved, resolved, l->error));
+  return path_list_add(&l->written, path + l->completed, l->error);
+}
+
+static hf_status know_directory(lister *l, const char *path, size_t length) {
+  if (l->last.path != NULL && l->last.length == length && memcmp(l->last.path, path, length) == 0) {
+    return HF_OK;
+  }
+  const char *copy = arena_strndup(l->arena, path, length);
+  bool exists = false;
+  if (copy == NULL) {
+    return out_of_memory(l);
+  }
+  l->last = (known_dir){.path = copy, .length = length};
+  HF_TRY(resolve(l, copy, &l->last.resolved, &exists));
+  l->last.is_allowed = exists && is_allowed(l->options, l->last.resolved);
+  return HF_OK;
+}
+
+/* Adds a plain file, readable by everybody, of an allowed directory: one look tells all. *added is false of any other. */
+static hf_status add_plain_file(lister *l, const char *path, bool *added) {
+  const char *slash = strrchr(path, '/');
+  struct stat facts;
+  *added = false;
+  if (slash == NULL || slash[1] == '\0' || !utf8_is_right(path)) {
+    return HF_OK;
+  }
+  HF_TRY(know_directory(l, path, (size_t)(slash + 1 - path)));
+  mode_t all_may = S_IRUSR | S_IRGRP | S_IROTH;
+  if (!l->last.is_allowed || lstat(path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
+      (facts.st_mode & all_may) != all_may) {
+    return HF_OK;
+  }
+  bool is_root = l->last.resolved[1] == '\0';
+  const char *resolved = arena_printf(l->arena, "%s/%s", is_root ? "" : l->last.resolved, slash + 1);
+  if (resolved == NULL) {
+    return out_of_memory(l);
+  }
+  *added = true;
+  return put_file(l, resolved, path, facts_of(resolved, &facts));
+}
+
 /* Adds one file that a path or a pattern named. */
 static hf_status add_file(lister *l, const char *path, const char *written) {
   const char *resolved = NULL;
-  bool exists = false;
+  bool exists = false, added = false;
+  HF_TRY(add_plain_file(l, path, &added));
+  if (added) {
+    return HF_OK;
+  }
   HF_TRY(resolve(l, path, &resolved, &exists));
   if (!is_allowed(l->options, resolved)) {
     return refuse_path(l, written);
@@ -191,8 +272,7 @@ static hf_status add_file(lister *l, const char *path, const char *written) {
   if (!utf8_is_right(path)) {
     return refuse_name(l, path);
   }
-  HF_TRY(path_list_add(&l->resolved, resolved, l->error));
-  return path_list_add(&l->written, path + l->completed, l->error);
+  return put_file(l, resolved, path, (source_file){0});
 }
 
 /* Refuses a pattern whose fixed part leads outside, before its directories are looked at. */
@@ -247,13 +327,13 @@ static hf_status add_path(lister *l, const char *given, const char *written) {
 
 /* ------------------------------------------------------------------- facts */
 
-static int64_t in_nanoseconds(const struct timespec *time) {
-  return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
 static hf_status read_facts(const lister *l, size_t i, source_file *out) {
   const char *path = l->resolved.paths[i], *written = l->written.paths[i];
   struct stat facts;
+  if (l->facts[i].path != NULL) {
+    *out = l->facts[i];
+    return HF_OK;
+  }
   if (stat(path, &facts) != 0) {
     return error_set_errno(l->error, errno, HF_E_FILE_NOT_FOUND, "a file cannot be read: %s", written);
   }
@@ -272,11 +352,7 @@ static hf_status read_facts(const lister *l, size_t i, source_file *out) {
     error_hint(l->error, "the process needs permission to read the file");
     return status;
   }
-  *out = (source_file){.path = path,
-                       .bytes = (uint64_t)facts.st_size,
-                       .mtime_ns = in_nanoseconds(&facts.st_mtim),
-                       .ctime_ns = in_nanoseconds(&facts.st_ctim),
-                       .inode = (uint64_t)facts.st_ino};
+  *out = facts_of(path, &facts);
   return HF_OK;
 }
 
@@ -337,6 +413,7 @@ hf_status listing_make(const source_catalog_options *options, const source_reque
   }
   path_list_reset(&l.written);
   path_list_reset(&l.resolved);
+  mem_free(l.facts);
   return status;
 }
 
