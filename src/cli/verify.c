@@ -284,18 +284,26 @@ static hf_status run_suite(verify_run *r) {
   return HF_OK;
 }
 
+static hf_status reopen_witness(void *context) {
+  verify_run *r = context;
+  witness_close(r->verifier.witness);
+  r->verifier.witness = NULL;
+  return open_witness(r);
+}
+
 static hf_status run_generated(verify_run *r) {
   const verify_options *o = r->options;
   verify_generation generation = {.verifier = &r->verifier,
                                   .out = &r->out,
                                   .totals = &r->script.totals,
                                   .dir = r->dir,
+                                  .reopen_witness = reopen_witness,
+                                  .context = r,
                                   .tasks = o->tasks == NULL ? TASKS_DEFAULT : o->tasks,
                                   .seed = o->seed,
                                   .first = o->first,
                                   .count = o->generate,
-                                  .json = o->json,
-                                  .is_shrunk = true};
+                                  .json = o->json};
   HF_TRY(verify_generation_run(&generation, &r->error));
   if (!o->json && interrupt_pending() == 0) {
     verify_report_reasons(&r->out, &r->script.totals);

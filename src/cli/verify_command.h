@@ -27,9 +27,14 @@ typedef struct verify_totals {
 /* Prints a query's line, with --json its object, and counts it. */
 void verify_report_query(output *o, bool json, const char *name, const verify_outcome *outcome,
                          verify_totals *totals);
+typedef struct verify_generated {
+  const char *name, *sql;
+  const char *shrunk; /* of a failure: a case in SQL, or NULL */
+  const verify_outcome *outcome;
+} verify_generated;
+
 /* The same of a generated query: one that passed has no line of text. */
-void verify_report_generated(output *o, bool json, const char *name, const char *sql,
-                             const verify_outcome *outcome, verify_totals *totals);
+void verify_report_generated(output *o, bool json, const verify_generated *query, verify_totals *totals);
 /* Prints how often a query fell back, or failed on both sides, by reason. */
 void verify_report_reasons(output *o, const verify_totals *totals);
 /* Prints the last lines. */
@@ -56,8 +61,10 @@ typedef struct verify_generation {
   output *out;
   verify_totals *totals;
   const char *dir, *tasks;
+  hf_status (*reopen_witness)(void *context); /* after an error that it does not survive */
+  void *context;
   uint64_t seed, first, count;
-  bool json, is_shrunk;
+  bool json;
 } verify_generation;
 
 hf_status verify_generation_run(const verify_generation *run, hf_error *error);

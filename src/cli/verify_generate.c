@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { QUERIES_OF_TABLES = 50, TRIES_MOST = 1500 };
 
@@ -28,64 +27,83 @@ typedef struct generating {
   hf_error *error;
 } generating;
 
-static void report_case(generating *g, uint64_t number, const verify_outcome *outcome, generated_query *query,
-                        arena *a) {
-  const verify_generation *run = g->run;
-  buf text = {0};
-  shrink_request request = {run->verifier, g->tables, g->dir, TRIES_MOST};
-  hf_error error = {0};
-  hf_status status = run->is_shrunk ? shrink_query(&request, query, outcome, a, &text, &error) : HF_OK;
-  if (status != HF_OK) {
-    buf_printf(&text, "-- not shrunk: %s\n", error.message);
-  }
-  hf_error_reset(&error);
-  buf_printf(&text, "-- again: holdfast verify --generate 1 --seed %" PRIu64 ".%" PRIu64 " --tasks %s\n",
-             run->seed, number, run->tasks);
-  if (!run->json) {
-    output_bytes(run->out, buf_cstr(&text), text.length);
-    output_flush(run->out);
-  }
-  buf_reset(&text);
-}
-
-static hf_status verify_one(generating *g, uint64_t number) {
+/* A failure as SQL, and how to have it again. */
+static void make_case(generating *g, uint64_t number, const verify_outcome *outcome, generated_query *query,
+                      buf *out) {
   const verify_generation *run = g->run;
   arena *a = arena_new();
-  generated_query query;
+  shrink_request request = {run->verifier, g->tables, g->dir, TRIES_MOST};
+  hf_error error = {0};
+  hf_status status = a == NULL ? HF_E_OUT_OF_MEMORY : shrink_query(&request, query, outcome, a, out, &error);
+  if (status != HF_OK) {
+    buf_printf(out, "-- not shrunk: %s\n", error.message == NULL ? "no memory" : error.message);
+  }
+  buf_printf(out, "-- again: holdfast verify --generate 1 --seed %" PRIu64 ".%" PRIu64 " --tasks %s\n",
+             run->seed, number, run->tasks);
+  hf_error_reset(&error);
+  arena_free(a);
+}
+
+/* What DuckDB itself cannot do tells nothing. */
+static bool is_of_duckdb(const verify_outcome *o) {
+  return o->result == VERIFY_FAILED && o->single_status == HF_E_INTERNAL;
+}
+
+/* Tells whether what follows needs a new witness and whole tables: one that failed with INTERNAL answers no more. */
+static bool judge(generating *g, uint64_t number, generated_query *query) {
+  const verify_generation *run = g->run;
   char name[60];
+  const char *sql = query->sql;
+  buf shrunk = {0};
+  verify_outcome outcome;
   snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu64, run->seed, number);
-  hf_status status = a == NULL ? error_set(g->error, HF_E_OUT_OF_MEMORY, "no memory for a query")
-                               : generate_query(g->tables, mixed(run->seed, number, 1), a, &query, g->error);
+  run->verifier->rows_only = query->rows_only;
+  verify_query(run->verifier, sql, &outcome);
+  outcome.result = is_of_duckdb(&outcome) ? VERIFY_SKIPPED : outcome.result;
+  if (outcome.result == VERIFY_FAILED && interrupt_pending() == 0) {
+    make_case(g, number, &outcome, query, &shrunk);
+  }
+  if (interrupt_pending() == 0) {
+    verify_generated done = {name, sql, shrunk.length > 0 ? buf_cstr(&shrunk) : NULL, &outcome};
+    verify_report_generated(run->out, run->json, &done, run->totals);
+  }
+  bool is_spoilt = outcome.result == VERIFY_FAILED || outcome.single_status == HF_E_INTERNAL;
+  verify_outcome_reset(&outcome);
+  buf_reset(&shrunk);
+  run->verifier->rows_only = false;
+  return is_spoilt;
+}
+
+static hf_status verify_one(generating *g, uint64_t number, bool *is_spoilt) {
+  arena *a = arena_new();
+  generated_query query;
+  hf_status status = a == NULL
+                         ? error_set(g->error, HF_E_OUT_OF_MEMORY, "no memory for a query")
+                         : generate_query(g->tables, mixed(g->run->seed, number, 1), a, &query, g->error);
   if (status == HF_OK) {
-    verify_outcome outcome;
-    run->verifier->rows_only = query.rows_only;
-    verify_query(run->verifier, query.sql, &outcome);
-    if (interrupt_pending() == 0) {
-      verify_report_generated(run->out, run->json, name, query.sql, &outcome, run->totals);
-      if (outcome.result == VERIFY_FAILED) {
-        report_case(g, number, &outcome, &query, a);
-      }
-    }
-    verify_outcome_reset(&outcome);
-    run->verifier->rows_only = false;
+    *is_spoilt = judge(g, number, &query);
   }
   arena_free(a);
   return status;
 }
 
 /* Rows that shrinking left out are missing for no other query: tables are written anew for the next group. */
+static hf_status write_tables(generating *g, uint64_t first) {
+  generated_tables_free(g->tables);
+  g->tables = NULL;
+  HF_TRY(generated_tables_new(mixed(g->run->seed, first / QUERIES_OF_TABLES, 0), &g->tables, g->error));
+  return generated_tables_write(g->tables, g->run->verifier, g->dir, g->error);
+}
+
 static hf_status verify_group(generating *g, uint64_t first, uint64_t end) {
   const verify_generation *run = g->run;
-  HF_TRY(generated_tables_new(mixed(run->seed, first / QUERIES_OF_TABLES, 0), &g->tables, g->error));
-  hf_status status = generated_tables_write(g->tables, run->verifier, g->dir, g->error);
+  hf_status status = write_tables(g, first);
   for (uint64_t number = first; number < end && status == HF_OK && interrupt_pending() == 0; number++) {
-    size_t failed = run->totals->failed;
-    status = verify_one(g, number);
-    if (run->totals->failed > failed && status == HF_OK) {
-      generated_tables_free(g->tables);
-      g->tables = NULL;
-      status = generated_tables_new(mixed(run->seed, first / QUERIES_OF_TABLES, 0), &g->tables, g->error);
-      status = status != HF_OK ? status : generated_tables_write(g->tables, run->verifier, g->dir, g->error);
+    bool is_spoilt = false;
+    status = verify_one(g, number, &is_spoilt);
+    if (is_spoilt && status == HF_OK && number + 1 < end) {
+      status = run->reopen_witness(run->context);
+      status = status != HF_OK ? status : write_tables(g, first);
     }
   }
   if (g->tables != NULL) {

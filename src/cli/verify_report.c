@@ -75,7 +75,8 @@ static void append_key(buf *line, const char *key, const char *text) {
   }
 }
 
-static void append_json(buf *line, const char *name, const verify_outcome *o) {
+static void append_json(buf *line, const char *name, const verify_outcome *o, const char *sql,
+                        const char *shrunk) {
   bool distributed = verify_is_distributed(o);
   buf_text(line, "{\"name\": ");
   json_string(line, name, strlen(name));
@@ -89,6 +90,10 @@ static void append_json(buf *line, const char *name, const verify_outcome *o) {
   append_key(line, "fallback", o->ran && !distributed ? fallback_of(o) : NULL);
   append_key(line, "reason", o->reason.length > 0 ? buf_cstr(&o->reason) : NULL);
   append_key(line, "differences", o->result == VERIFY_FAILED ? o->report.differences : NULL);
+  if (sql != NULL) {
+    append_key(line, "sql", sql);
+    append_key(line, "case", shrunk);
+  }
   buf_text(line, "}\n");
 }
 
@@ -130,25 +135,25 @@ void verify_report_query(output *o, bool json, const char *name, const verify_ou
   buf line = {0};
   count(outcome, totals);
   if (json) {
-    append_json(&line, name, outcome);
+    append_json(&line, name, outcome, NULL, NULL);
   } else {
     append_text(&line, name, outcome);
   }
   write_buf(o, &line);
 }
 
-void verify_report_generated(output *o, bool json, const char *name, const char *sql,
-                             const verify_outcome *outcome, verify_totals *totals) {
-  if (json || outcome->result != VERIFY_PASSED) {
-    verify_report_query(o, json, name, outcome, totals);
-  } else {
-    count(outcome, totals);
+void verify_report_generated(output *o, bool json, const verify_generated *query, verify_totals *totals) {
+  const verify_outcome *outcome = query->outcome;
+  buf line = {0};
+  count(outcome, totals);
+  if (json) {
+    append_json(&line, query->name, outcome, query->sql, query->shrunk);
+  } else if (outcome->result != VERIFY_PASSED) {
+    append_text(&line, query->name, outcome);
+    append_indented(&line, query->sql);
+    buf_printf(&line, "\n%s", query->shrunk == NULL ? "" : query->shrunk);
   }
-  if (!json && outcome->result == VERIFY_FAILED) {
-    output_bytes(o, "    ", 4);
-    output_bytes(o, sql, strlen(sql));
-    output_bytes(o, "\n", 1);
-  }
+  write_buf(o, &line);
 }
 
 void verify_report_reasons(output *o, const verify_totals *t) {

@@ -5,14 +5,6 @@
  */
 #include "generate_internal.h"
 
-static gen_node *with_filter(generator *g, const gen_scope *s, gen_node *call) {
-  if (!gen_chance(g, 12)) {
-    return call;
-  }
-  gen_node *filter = gen_write(g, GEN_OPTION, " FILTER (WHERE %n)", gen_expression(g, s, GEN_BOOL, 1));
-  return gen_write(g, GEN_EXPRESSION, "%n%n", call, filter);
-}
-
 static gen_node *of_type(gen_node *n, const gen_node *like) {
   n->type = like->type;
   n->most = like->most;
@@ -23,8 +15,7 @@ static gen_node *of_type(gen_node *n, const gen_node *like) {
 gen_node *gen_aggregate(generator *g, const gen_scope *s, gen_type type) {
   gen_need need;
   gen_wanted wanted = {s, type, GEN_OF_AGGREGATES, gen_chance(g, 60) ? 0 : 1};
-  gen_node *call = gen_from_row(g, &wanted, &need);
-  return call == NULL ? NULL : of_type(with_filter(g, s, call), call);
+  return gen_from_row(g, &wanted, &need);
 }
 
 /* ------------------------------------------------------------------ orders */
@@ -53,7 +44,8 @@ gen_node *gen_sort_keys(generator *g, const gen_scope *s, bool all) {
     }
   }
   if (list->n_parts == 0) {
-    add_key(g, list, gen_expression(g, s, GEN_INT, 1));
+    const gen_column *c = gen_any_column(g, s);
+    add_key(g, list, c != NULL ? c->node : gen_write(g, GEN_PART, "coalesce(1)"));
   }
   list->is_fixed = all;
   return list;
@@ -61,11 +53,11 @@ gen_node *gen_sort_keys(generator *g, const gen_scope *s, bool all) {
 
 /* ----------------------------------------------------------------- windows */
 
-static const char *bound(generator *g, bool is_start) {
-  static const char *const starts[] = {"UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING"};
-  static const char *const ends[] = {"UNBOUNDED FOLLOWING", "1 PRECEDING", "CURRENT ROW", "3 FOLLOWING"};
-  return is_start ? starts[gen_below(g, 4)] : ends[gen_below(g, 4)];
-}
+/* From early to late; a frame's end is none that DuckDB finds to be before its start. */
+static const char *const bounds[] = {"UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING",
+                                     "CURRENT ROW",         "1 FOLLOWING", "3 FOLLOWING",
+                                     "UNBOUNDED FOLLOWING"};
+enum { BOUNDS = sizeof bounds / sizeof bounds[0] };
 
 static const char *exclusion(generator *g) {
   static const char *const exclusions[] = {" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES",
@@ -74,8 +66,9 @@ static const char *exclusion(generator *g) {
 }
 
 static gen_node *frame(generator *g, const char *unit) {
-  const char *start = bound(g, true), *end = bound(g, false);
-  return gen_write(g, GEN_OPTION, " %s BETWEEN %s AND %s%s", unit, start, end, exclusion(g));
+  size_t start = gen_below(g, BOUNDS - 1), end = start + gen_below(g, BOUNDS - start);
+  end = end == 0 ? 1 : end;
+  return gen_write(g, GEN_OPTION, " %s BETWEEN %s AND %s%s", unit, bounds[start], bounds[end], exclusion(g));
 }
 
 /* One key near 0, so that a distance can be added. */

@@ -70,9 +70,9 @@ enum { LITERALS = 6 };
 /* The first is the plain one. */
 static const char *const literals[GEN_TYPES][LITERALS] = {
     [GEN_BOOL] = {"true", "false", "NULL::BOOLEAN"},
-    [GEN_INT] = {"1", "NULL::INTEGER", "0", "-3::TINYINT", "20::UBIGINT", "5::HUGEINT"},
-    [GEN_DECIMAL] = {"1.0", "0.50", "-2.5", "NULL::DECIMAL(9,2)", "10::DECIMAL(18,4)", "1000.125"},
-    [GEN_FLOAT] = {"1::DOUBLE", "-0.25::FLOAT", "2.5::DOUBLE", "0::FLOAT", "NULL::DOUBLE", "4::FLOAT"},
+    [GEN_INT] = {"1", "NULL::INTEGER", "0", "(-3)::TINYINT", "20::UBIGINT", "5::HUGEINT"},
+    [GEN_DECIMAL] = {"1.0", "0.50", "(-2.5)", "NULL::DECIMAL(9,2)", "10::DECIMAL(18,4)", "1000.125"},
+    [GEN_FLOAT] = {"1::DOUBLE", "(-0.25)::FLOAT", "2.5::DOUBLE", "0::FLOAT", "NULL::DOUBLE", "4::FLOAT"},
     [GEN_TEXT] = {"'a'", "''", "'b'", "'Ä'", "NULL::VARCHAR", "'it''s'"},
     [GEN_BLOB] = {"'abc'::BLOB", "'\\x00\\xFF'::BLOB", "''::BLOB"},
     [GEN_UUID] = {"'00000000-0000-0000-0000-000000000001'::UUID", "md5('5')::UUID", "NULL::UUID"},
@@ -169,7 +169,7 @@ const gen_column *gen_any_column(generator *g, const gen_scope *s) {
 }
 
 gen_type gen_any_type(generator *g, const gen_scope *s) {
-  if (s != NULL && gen_chance(g, 75)) {
+  if (s != NULL && gen_chance(g, 88)) {
     const gen_column *c = gen_any_column(g, s);
     if (c != NULL) {
       return c->type;
@@ -222,6 +222,17 @@ static gen_node *of_element(generator *g, const filling *f) {
   return near(g, gen_expression(g, &element, GEN_INT, f->depth < 1 ? f->depth : 1), "BIGINT");
 }
 
+/* Literals are no keys of an order. */
+static gen_node *key(generator *g, const gen_scope *s) {
+  const gen_column *c = gen_any_column(g, s);
+  return c != NULL ? column_node(g, c) : gen_write(g, GEN_PART, "coalesce(1)");
+}
+
+static gen_node *filter(generator *g, const gen_scope *s) {
+  return gen_chance(g, 12) ? gen_write(g, GEN_OPTION, " FILTER (WHERE %n)", gen_expression(g, s, GEN_BOOL, 1))
+                           : gen_write(g, GEN_PART, "");
+}
+
 static gen_type type_of_letter(char letter) {
   static const char letters[] = "bidfsBueDtTZvISRM"; /* in the order of gen_type */
   const char *at = strchr(letters, letter);
@@ -236,6 +247,10 @@ static gen_node *made_part(generator *g, filling *f, char letter) {
       return near(g, gen_expression(g, f->scope, GEN_DECIMAL, f->depth), "DECIMAL(12,3)");
     case 'g':
       return exact_float(g, f);
+    case 'k':
+      return key(g, f->scope);
+    case 'F':
+      return filter(g, f->scope);
     case 'l':
       return of_element(g, f);
     case '=':
@@ -343,9 +358,28 @@ gen_node *gen_from_row(generator *g, const gen_wanted *wanted, gen_need *need) {
 
 /* ------------------------------------------------------------------- door */
 
+gen_node *gen_comparison(generator *g, const gen_scope *s) {
+  static const char *const operators[] = {
+      "=", "<>", "<", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"};
+  const gen_column *c = gen_any_column(g, s);
+  if (c == NULL) {
+    return gen_literal(g, GEN_BOOL);
+  }
+  gen_node *out = gen_chance(g, 20)
+                      ? gen_write(g, GEN_EXPRESSION, "(%n IS NOT NULL)", c->node)
+                      : gen_write(g, GEN_EXPRESSION, "(%n %s %n)", c->node,
+                                  operators[gen_below(g, sizeof operators / sizeof operators[0])],
+                                  gen_literal(g, c->type));
+  out->type = GEN_BOOL;
+  return out;
+}
+
 static gen_node *leaf(generator *g, const gen_scope *s, gen_type type) {
-  const gen_column *c = gen_chance(g, 88) ? column_of(g, s, type) : NULL;
-  return c != NULL ? column_node(g, c) : gen_literal(g, type);
+  const gen_column *c = gen_chance(g, 94) ? column_of(g, s, type) : NULL;
+  if (c != NULL) {
+    return column_node(g, c);
+  }
+  return type == GEN_BOOL && s != NULL ? gen_comparison(g, s) : gen_literal(g, type);
 }
 
 gen_node *gen_expression(generator *g, const gen_scope *s, gen_type type, unsigned depth) {

@@ -165,7 +165,7 @@ static gen_node *condition(generator *g, join *j, double most_rows, double *rows
 }
 
 static gen_node *semi_or_anti(generator *g, gen_scope *s, const gen_scope *right, gen_node *nodes[2]) {
-  join j = {.left = s, .right = right};
+  join j = {.left = s, .right = right, .both = {.is_closed = true}};
   double rows = 0;
   add_all(g, &j.both, s);
   add_all(g, &j.both, right);
@@ -206,13 +206,13 @@ static gen_node *lateral(generator *g, gen_scope *s, gen_node *left, unsigned de
     gen_node *list = gen_expression(g, s, GEN_INTS, 1);
     add_columns(g, s, alias, &x, 1);
     s->rows *= 3;
-    return gen_write(g, GEN_RELATION, "%n, unnest(%n) AS %s(x)", left, list, alias);
+    return gen_write(g, GEN_RELATION, "%n CROSS JOIN unnest(%n) AS %s(x)", left, list, alias);
   }
   gen_wish wish = {.outer = s, .depth = depth - 1, .most_rows = 50};
   gen_query query = gen_select(g, &wish);
-  const char *kind = gen_chance(g, 50) ? ", LATERAL" : " LEFT JOIN LATERAL";
-  gen_node *out = gen_write(g, GEN_RELATION, "%n%s (%n) AS %s%s", left, kind, query.node, alias,
-                            kind[0] == ',' ? "" : " ON true");
+  const char *format =
+      gen_chance(g, 50) ? "%n CROSS JOIN LATERAL (%n) AS %s" : "%n LEFT JOIN LATERAL (%n) AS %s ON true";
+  gen_node *out = gen_write(g, GEN_RELATION, format, left, query.node, alias);
   add_columns(g, s, alias, query.columns, query.n_columns);
   s->rows *= query.rows < 1 ? 1 : query.rows;
   return out;
@@ -223,6 +223,10 @@ static gen_node *join_one(generator *g, gen_scope *s, gen_node *left, unsigned d
   static const char *const kinds[] = {"JOIN",      "JOIN",       "JOIN",     "LEFT JOIN",
                                       "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"};
   size_t kind = gen_below(g, 100);
+  bool is_inner = s->outer != NULL; /* DuckDB takes no other joins where outer columns may be named */
+  if (is_inner) {
+    kind = 27 + kind % 60;
+  }
   if (kind < 7) {
     return asof(g, s, left);
   }
@@ -234,19 +238,21 @@ static gen_node *join_one(generator *g, gen_scope *s, gen_node *left, unsigned d
   if (kind < 27) {
     return semi_or_anti(g, s, &right, nodes);
   }
+  const char *word = is_inner ? "JOIN" : kinds[gen_below(g, sizeof kinds / sizeof kinds[0])];
   join j = {.left = s, .right = &right, .depth = depth};
+  j.both.is_closed = strcmp(word, "JOIN") != 0; /* no subqueries in their conditions */
   add_all(g, &j.both, s);
   add_all(g, &j.both, &right);
   double rows = s->rows * right.rows;
   gen_node *out = NULL;
   if (kind < 34 && rows <= most_rows) {
-    out = gen_write(g, GEN_RELATION, gen_chance(g, 50) ? "%n CROSS JOIN %n" : "%n, %n", left, nodes[1]);
+    out = gen_write(g, GEN_RELATION, "%n CROSS JOIN %n", left, nodes[1]);
   } else {
     gen_node *on = condition(g, &j, most_rows, &rows);
     if (on == NULL) {
       return left;
     }
-    out = gen_write(g, GEN_RELATION, "%n %s %n ON %n", left, kinds[gen_below(g, 7)], nodes[1], on);
+    out = gen_write(g, GEN_RELATION, "%n %s %n ON %n", left, word, nodes[1], on);
   }
   double sum = s->rows + right.rows; /* of rows without a partner */
   s->rows = rows > sum ? rows : sum;

@@ -125,6 +125,8 @@ gen_node *gen_literal(generator *g, gen_type type);
 /* A plain text of that type, for the shrinker. */
 const char *gen_plain_literal(gen_type type);
 gen_node *gen_expression(generator *g, const gen_scope *s, gen_type type, unsigned depth);
+/* A column with a literal. */
+gen_node *gen_comparison(generator *g, const gen_scope *s);
 /* Any but APPROX. */
 gen_type gen_any_type(generator *g, const gen_scope *s);
 /* A random column of this scope itself whose type can be sorted and compared, or NULL. */

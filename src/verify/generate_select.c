@@ -202,7 +202,9 @@ gen_query gen_select(generator *g, const gen_wish *wish) {
   s.from = gen_from(g, &s.rows, wish->depth, wish->most_rows);
   s.rows.outer = wish->outer;
   if (gen_chance(g, 50)) {
-    s.where = gen_write(g, GEN_OPTION, " WHERE %n", gen_expression(g, &s.rows, GEN_BOOL, inner_depth(&s)));
+    gen_node *test = gen_chance(g, 40) ? gen_comparison(g, &s.rows)
+                                       : gen_expression(g, &s.rows, GEN_BOOL, inner_depth(&s));
+    s.where = gen_write(g, GEN_OPTION, " WHERE %n", test);
   }
   s.shown = s.rows;
   s.shown.capacity = s.rows.n_columns; /* what is added is added to a copy */
@@ -221,5 +223,8 @@ gen_query gen_select(generator *g, const gen_wish *wish) {
   gen_node *list = select_list(g, &s);
   s.out.node = gen_write(g, GEN_QUERY, "SELECT %s%n FROM %n%n%n%n%n", s.distinct, list, s.from, s.where,
                          s.group, s.last, s.order);
+  if (s.order->n_parts > 0) { /* another ORDER BY may follow */
+    s.out.node = gen_write(g, GEN_QUERY, "FROM (%n) AS %s", s.out.node, gen_name(g, "o"));
+  }
   return s.out;
 }

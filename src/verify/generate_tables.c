@@ -108,7 +108,7 @@ static void make_table(generator *g, generated_table *t, size_t number) {
     t->rows[i] = (uint32_t)i;
   }
   t->n_rows = n;
-  t->parts = 1 + (unsigned)gen_below(g, PARTS_MOST);
+  t->parts = gen_chance(g, 10) ? 1 : 2 + (unsigned)gen_below(g, PARTS_MOST - 1);
   t->storage = gen_chance(g, 70) ? STORED_AS_PARQUET : gen_chance(g, 50) ? STORED_AS_CSV : STORED_BY_CLIENT;
   for (size_t i = 0; i < n_columns; i++) {
     make_column(g, t, i);
@@ -213,7 +213,8 @@ static void append_source(buf *sql, const writing *w) {
   buf_text(sql, "})");
 }
 
-static void append_view(buf *sql, const writing *w) {
+/* `from` NULL: its files. */
+static void append_view(buf *sql, const writing *w, const char *from) {
   const generated_table *t = w->table;
   buf_printf(sql, "CREATE OR REPLACE VIEW %s AS SELECT ", t->shape.name);
   for (size_t i = 0; i < t->shape.n_columns; i++) {
@@ -228,19 +229,37 @@ static void append_view(buf *sql, const writing *w) {
     }
   }
   buf_text(sql, " FROM ");
-  append_source(sql, w);
+  if (from != NULL) {
+    buf_text(sql, from);
+  } else {
+    append_source(sql, w);
+  }
 }
 
-/* The session gets the rows that the witness sees as a stream. */
+/* The session gets the rows of the files as a stream, under a name of their own. */
 static hf_status give_rows(const writing *w) {
   struct ArrowArrayStream rows;
-  char sql[60] = "FROM ";
-  strncat(sql, w->table->shape.name, sizeof sql - 6);
-  HF_TRY(witness_run(w->v->witness, sql, &rows, w->error));
   relation *r = NULL;
-  HF_TRY(session_from_stream(w->v->session, &rows, &r, w->error));
-  hf_status status = session_create_view(w->v->session, r, w->table->shape.name, true, w->error);
-  relation_release(r);
+  buf sql = {0}, name = {0};
+  buf_text(&sql, "FROM ");
+  append_source(&sql, w);
+  buf_printf(&name, "%s_rows", w->table->shape.name);
+  hf_status status = sql.failed || name.failed
+                         ? error_set(w->error, HF_E_OUT_OF_MEMORY, "no memory for generated tables")
+                         : witness_run(w->v->witness, buf_cstr(&sql), &rows, w->error);
+  buf_reset(&sql);
+  if (status == HF_OK) {
+    status = session_from_stream(w->v->session, &rows, &r, w->error);
+  }
+  if (status == HF_OK) {
+    status = session_create_view(w->v->session, r, buf_cstr(&name), true, w->error);
+    relation_release(r);
+  }
+  if (status == HF_OK) {
+    append_view(&sql, w, buf_cstr(&name));
+    status = run_on_session(w->v, &sql, w->error);
+  }
+  buf_reset(&name);
   return status;
 }
 
@@ -250,12 +269,12 @@ static hf_status write_table(const writing *w) {
     HF_TRY(write_part(w, part));
   }
   buf sql = {0};
-  append_view(&sql, w);
+  append_view(&sql, w, NULL);
   HF_TRY(run_on_witness(w->v, &sql, w->error));
   if (w->table->storage == STORED_BY_CLIENT) {
     return give_rows(w);
   }
-  append_view(&sql, w);
+  append_view(&sql, w, NULL);
   return run_on_session(w->v, &sql, w->error);
 }
 
@@ -281,6 +300,8 @@ void generated_tables_drop(generated_tables *t, const verifier *v) {
   for (size_t i = 0; i < t->n; i++) {
     buf sql = {0};
     buf_printf(&sql, "DROP VIEW IF EXISTS %s", t->tables[i].shape.name);
+    run_on_session(v, &sql, NULL);
+    buf_printf(&sql, "DROP VIEW IF EXISTS %s_rows", t->tables[i].shape.name);
     run_on_session(v, &sql, NULL);
     buf_printf(&sql, "DROP VIEW IF EXISTS %s", t->tables[i].shape.name);
     run_on_witness(v, &sql, NULL);
