@@ -23,6 +23,10 @@ test-chaos: test-build ## random actions by many threads: 32 × 1,000; 100 kills
 	@HF_CHAOS_ACTIONS=$${HF_CHAOS_ACTIONS:-1000} tools/run-tests $(BUILD) -L chaos
 test-slt: test-build ## public sqllogictest files: as they are, written back whole, cut into 3 tasks; SLT_DIR=<folder>
 	@tools/test-slt $(BUILD) $(SLT_DIR)
+.PHONY: test-mutants
+test-mutants: setup ## plant mistakes one by one, which the tests must find; M=stage picks those whose name matches
+	@tools/build build-mutants -DHOLDFAST_MUTANTS=ON
+	@tools/mutants/run build-mutants $(M)
 lint: ## format, layers, doors, sizes, docs, tests (no build needed)
 	@tools/lint/run
 check: lint test ## what CI runs

@@ -44,7 +44,7 @@ put src/base/mem_internal.h 'int x;'
 put src/arrow/ipc.h '#include "base/mem.h"'
 printf '%s\n' '# base' '' 'Door: `mem.h`' '' '- `mem.h`: memory' '- `mem_internal.h`: not for others' >src/base/README.md
 printf '%s\n' '# arrow' '' '**Door:** `ipc.h`' '' '| file | what |' '|---|---|' '| `ipc.h` | IPC |' >src/arrow/README.md
-for check in layers banned sizes heads readmes tests docs format; do clean "$check"; done
+for check in layers banned sizes heads readmes tests mutants docs format; do clean "$check"; done
 
 bad layers 'base comes before arrow' src/base/up.c '#include "arrow/ipc.h"'
 bad layers 'mem_internal.h is not a door of base' src/arrow/door.c '#include "base/mem_internal.h"'
@@ -83,6 +83,14 @@ bad readmes 'src/cli/README.md:1: missing' src/cli/main.c 'int x;'
 bad tests 'holds no case' tests/unit/base/test_mem.c 'int main(void) { return 0; }'
 bad tests 'is named after no file' tests/unit/base/test_gone.c 'cmocka_unit_test(x)'
 bad tests 'not found by the build' tests/unit/base/mem_test.c 'cmocka_unit_test(x)'
+
+bad mutants 'base.new has no row' src/base/new.c 'int f(void) { return FAULT("base.new"); }'
+bad mutants 'is named arrow.something' src/arrow/new.c 'int f(void) { return FAULT("base.new"); }'
+mkdir tools/mutants
+printf 'base.old\tunit/base/test_mem\t-\tlost\n' >tools/mutants/mutants.tsv
+expect mutants 'base.old: no FAULT'
+expect mutants 'unit/base/test_mem: there is no such test'
+rm -r tools/mutants
 bad docs 'docs/errors.md differs' src/base/errors.def 'HF_ERROR(A, USER, "22023", 3, 400, "a, (b)", "c" "d")'
 bad docs 'has 2 fields, expected 7' src/base/errors.def 'HF_ERROR(A, USER)'
 bad docs 'keys are not in order: a' src/base/config.def \
