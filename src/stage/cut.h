@@ -39,6 +39,7 @@ typedef struct cut_options {
   cut_whole_side broadcast;
   bool hash_zero;     /* exchanges put all rows into partition 0, for tests; n_keys below must be 0 */
   bool first_of_many; /* see plan_write_options */
+  bool tells_partitions; /* for tests: cut_stage.partition_pieces */
   const cut_source *sources;
   size_t n_sources;
   /* How the result is to be dealt: by the hash of these columns, in `modulus` partitions; n_keys 0: not. */
@@ -82,6 +83,10 @@ typedef struct cut_stage {
    * that. Never none: a task without splits reads empty inputs. */
   bool one_task;
   uint32_t partitions; /* of its output; 1: not partitioned */
+  /* A query of the partition number of each row, over input 0: the stage's own output. Only where options.tells_partitions, of
+   * stages with partitions whose keys are not volatile. */
+  size_t n_partition_pieces;
+  const cut_piece *partition_pieces;
   bool ordered;        /* its reader relies on the order of its rows: the ordered sink */
   schema columns;      /* of its output, c0 … */
   const char *what;    /* for EXPLAIN: "scan, partial aggregate", "final aggregate" … */

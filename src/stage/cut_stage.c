@@ -149,14 +149,14 @@ static hf_status take_inputs(cutter *c, const plan_written *written, bool is_one
   return HF_OK;
 }
 
-static hf_status take_pieces(cutter *c, const plan_written *written, cut_stage *out) {
+static hf_status take_pieces(cutter *c, const plan_written *written, size_t *n_out, const cut_piece **out) {
   cut_piece *pieces = NULL;
   HF_TRY(cut_array(c, written->n_pieces, sizeof *pieces, &pieces));
   for (size_t i = 0; i < written->n_pieces; i++) {
     pieces[i] = (cut_piece){written->pieces[i].text, written->pieces[i].input};
   }
-  out->n_pieces = written->n_pieces;
-  out->pieces = pieces;
+  *n_out = written->n_pieces;
+  *out = pieces;
   return HF_OK;
 }
 
@@ -173,8 +173,39 @@ static hf_status write_stage(cutter *c, const tree_node *node, bool is_one, cut_
   }
   out->n_casts = written.n_casts;
   out->casts = written.casts;
-  HF_TRY(take_pieces(c, &written, out));
+  HF_TRY(take_pieces(c, &written, &out->n_pieces, &out->pieces));
   return take_inputs(c, &written, is_one, out);
+}
+
+/* What the partition numbers of the rows of a stage are, computed again from its output. */
+static hf_status tell_partitions(cutter *c, const tree_node *node, const cut_keys *keys, cut_stage *out) {
+  const tree_node rows = {.kind = TREE_INPUT, .n_columns = node->n_columns, .types = node->types};
+  const tree_node *leaf = NULL, *numbered = NULL;
+  const tree_expression **number = NULL;
+  const plan_write_options options = {.first_of_many = c->options->first_of_many};
+  plan_written written;
+  for (size_t i = 0; i < keys->n; i++) {
+    if (cut_is_volatile(keys->keys[i])) {
+      return HF_OK;
+    }
+  }
+  HF_TRY(cut_make_node(c, &rows, &leaf));
+  HF_TRY(add_partition(c, leaf, keys, &numbered));
+  tree_node *only = arena_alloc(c->a, sizeof *only);
+  HF_TRY(cut_pointers(c, 1, &number));
+  if (only == NULL) {
+    return error_set(c->error, HF_E_OUT_OF_MEMORY, "no memory to cut a plan into stages");
+  }
+  *number = numbered->expressions[node->n_columns];
+  *only = *numbered;
+  only->n_columns = only->n_expressions = 1;
+  only->types = numbered->types + node->n_columns;
+  only->expressions = number;
+  HF_TRY(plan_write(only, &options, c->a, &written, c->refusal, c->error));
+  if (c->refusal->code != TREE_REFUSED_NONE) {
+    return HF_E_UNSUPPORTED;
+  }
+  return take_pieces(c, &written, &out->n_partition_pieces, &out->partition_pieces);
 }
 
 static hf_status add_stage(cutter *c, const cut_stage *made, uint32_t *at) {
@@ -219,6 +250,9 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
                     .why_one = part->is_one ? part->why : ""};
   made.falls_back = cut_is_fallback(made.why_one);
   HF_TRY(name_columns(c, node->types, NULL, node->n_columns, &made.columns));
+  if (keys != NULL && c->options->tells_partitions) {
+    HF_TRY(tell_partitions(c, node, keys, &made));
+  }
   if (keys != NULL) {
     HF_TRY(add_partition(c, node, keys, &node));
   }
