@@ -150,8 +150,18 @@ hf_status arrow_client_schema(const struct ArrowSchema *block_schema, const char
   return make_schema(FACE_CLIENT, block_schema, names, out, error);
 }
 
+/* Of a decimal without the width of 128 bits, which may be said or not. */
+static size_t decimal_length(const char *format) {
+  size_t length = strlen(format);
+  return length > 4 && strcmp(format + length - 4, ",128") == 0 ? length - 4 : length;
+}
+
 /* Two formats of a time stamp are alike when both have a time zone, or none. */
 static bool formats_equal(const char *a, const char *b) {
+  if (a[0] == 'd' && a[1] == ':' && b[0] == 'd' && b[1] == ':') {
+    size_t length = decimal_length(a);
+    return length == decimal_length(b) && strncmp(a, b, length) == 0;
+  }
   if (strncmp(a, "ts", 2) == 0 && strlen(a) >= 4 && strncmp(a, b, 4) == 0) {
     return (a[4] == '\0') == (b[4] == '\0');
   }

@@ -243,6 +243,25 @@ static void type_of_extension_with_other_storage_is_refused(void **state) {
   arena_free(a);
 }
 
+static void type_decimals_of_128_bits_are_alike_however_written(void **state) {
+  (void)state;
+  static const struct {
+    const char *a, *b;
+    bool alike;
+  } cases[] = {{"+s(d:38,2)", "+s(d:38,2,128)", true},    {"+s(d:38,2,128)", "+s(d:38,2,128)", true},
+               {"+s(d:38,2)", "+s(d:38,12)", false},      {"+s(d:10,2,64)", "+s(d:10,2,32)", false},
+               {"+s(d:10,2,64)", "+s(d:10,2)", false},    {"+s(+l(d:38,2))", "+s(+l(d:38,2,128))", true},
+               {"+s(d:38,2,128)", "+s(d:3,2,128)", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct ArrowSchema a, b;
+    made_schema(cases[i].a, &a);
+    made_schema(cases[i].b, &b);
+    assert_int_equal(arrow_schemas_alike(&a, &b), cases[i].alike);
+    a.release(&a);
+    b.release(&b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(type_sql_is_what_duckdb_parses),
@@ -252,6 +271,7 @@ int main(void) {
       cmocka_unit_test(type_of_client_formats),
       cmocka_unit_test(type_of_unknown_format_is_named),
       cmocka_unit_test(type_of_extension_with_other_storage_is_refused),
+      cmocka_unit_test(type_decimals_of_128_bits_are_alike_however_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
