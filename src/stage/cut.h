@@ -37,8 +37,8 @@ typedef struct cut_options {
   uint32_t tasks;           /* tasks of a scan stage and partitions of an exchange; at least 2 */
   uint64_t broadcast_bytes; /* a join side below this may be read whole by every task */
   cut_whole_side broadcast;
-  bool hash_zero;     /* exchanges put all rows into partition 0, for tests; n_keys below must be 0 */
-  bool first_of_many; /* see plan_write_options */
+  bool hash_zero;        /* exchanges put all rows into partition 0, for tests; n_keys below must be 0 */
+  bool first_of_many;    /* see plan_write_options */
   bool tells_partitions; /* for tests: cut_stage.partition_pieces */
   const cut_source *sources;
   size_t n_sources;
