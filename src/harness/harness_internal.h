@@ -278,6 +278,8 @@ const source_ops *watch_ops(void);
 hf_status watch_reads(task_run *t, hf_error *error);
 /* No part of what the task reads is given to it twice. Errors: INTERNAL. */
 hf_status watch_refs(const task_run *t, hf_error *error);
+/* What the task reads by partitions is hashed again. Errors: INTERNAL. */
+hf_status watch_partitions(const task_run *t, hf_error *error);
 /* What all tasks were given of an edge is what was written. Errors: INTERNAL. */
 hf_status watch_edges(const job_run *j, hf_error *error);
 

@@ -152,6 +152,7 @@ static hf_status cut(query_plan *p, hf_error *error) {
       .broadcast_bytes = BROADCAST_BYTES,
       .broadcast = sides[c->broadcast],
       .hash_zero = c->hash_zero,
+      .tells_partitions = true,
       .first_of_many = !config_bool(p->h->settings, CONFIG_SQL_SCALAR_SUBQUERY_ERROR),
       .n_sources = p->query.n_inputs,
   };

@@ -71,6 +71,7 @@ static hf_status run_steps(task_run *t) {
   const exchange_kind *exchange = t->job->exchange;
   HF_TRY(decode(t));
   HF_TRY(open_inputs(t));
+  HF_TRY(watch_partitions(t, &t->error));
   HF_TRY(exchange->open_output(t, &t->error));
   HF_TRY(run_sql(t));
   HF_TRY(watch_reads(t, &t->error));

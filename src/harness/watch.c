@@ -6,13 +6,17 @@
  *       once for each of them where each reads all;
  *   W2  a scan that comes to its end has had the rows that its task was given, and no
  *       scan more;
- *   W3  no part of an attempt is given twice to one task.
+ *   W3  no part of an attempt is given twice to one task;
+ *   W4  rows that were dealt by hash are hashed again by the task that reads them, and are
+ *       of its partitions (blocking);
+ *   W5  where batches of one row were asked for, no array from another stage has more.
  *
- * A violation is an error INTERNAL that names it. Thread: W2 a slot's, the rest as job.c.
+ * A violation is an error INTERNAL that names it. Thread: W1 as job.c, the rest a slot's.
  */
 #include "harness_internal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* ------------------------------------------------------------------------- W2 */
 
@@ -24,6 +28,7 @@ struct watch {
   _Atomic uint64_t n_scans; /* that were closed */
   _Atomic uint64_t n_wrong; /* thereof: came to their end with other rows, or had too many */
   _Atomic uint64_t n_early; /* thereof: did not come to their end */
+  _Atomic int64_t longest;  /* array */
 };
 
 typedef struct watched_scan {
@@ -75,6 +80,9 @@ static hf_status next(void *state, struct ArrowArray *out, hf_error *error) {
   watched_thread *t = state;
   HF_TRY(t->scan->watch->ops->next(t->inner, out, error));
   atomic_fetch_add(&t->scan->rows, (uint64_t)out->length);
+  if (out->length > atomic_load(&t->scan->watch->longest)) {
+    atomic_store(&t->scan->watch->longest, out->length);
+  }
   if (out->length == 0) {
     atomic_store(&t->scan->has_ended, true);
   }
@@ -122,6 +130,10 @@ watch *watch_new(const source_ops *ops, void *inner, uint64_t rows, arena *a) {
   return w;
 }
 
+static bool is_of_stage(const task_run *t, size_t at) {
+  return t->job->plan->stages[t->stage].inputs[t->readings[at].number].is_stage;
+}
+
 hf_status watch_reads(task_run *t, hf_error *error) {
   for (size_t i = 0; i < t->n_inputs; i++) {
     const watch *w = t->readings[i].watch;
@@ -133,6 +145,10 @@ hf_status watch_reads(task_run *t, hf_error *error) {
       return error_set(error, HF_E_INTERNAL,
                        "a scan of input %zu had not the %" PRIu64 " rows that the task was given: %" PRIu64,
                        t->readings[i].number, w->rows, atomic_load(&w->most));
+    }
+    if (is_of_stage(t, i) && t->job->config->batch_rows == 1 && atomic_load(&w->longest) > 1) {
+      return error_set(error, HF_E_INTERNAL, "a batch of input %zu has more than one row: %" PRId64,
+                       t->readings[i].number, (int64_t)atomic_load(&w->longest));
     }
   }
   return HF_OK;
@@ -166,6 +182,71 @@ hf_status watch_refs(const task_run *t, hf_error *error) {
           return error_set(error, HF_E_INTERNAL, "a task is given blocks twice of one input: %zu", i);
         }
       }
+    }
+  }
+  return HF_OK;
+}
+
+/* ------------------------------------------------------------------------- W4 */
+
+/* SELECT count(*) of the rows whose partition is not one of the task's. */
+static void write_check(const cut_stage *from, const schema *columns, const task_reading *reading,
+                        const block_ref *told, buf *out) {
+  buf_text(out, "SELECT count(*) FROM (");
+  for (size_t i = 0; i < from->n_partition_pieces; i++) {
+    const cut_piece *piece = &from->partition_pieces[i];
+    if (piece->text != NULL) {
+      buf_text(out, piece->text);
+    } else {
+      buf call = {0};
+      buf_printf(&call, "hf_blocks('%zu')", reading->number);
+      lower_scan_sql(columns, buf_cstr(&call), true, out);
+      out->failed = out->failed || call.failed;
+      buf_reset(&call);
+    }
+  }
+  buf_printf(out, ") AS t(p) WHERE p < %u OR p >= %u", told->partition_first,
+             told->partition_first + told->partition_count);
+}
+
+static bool take_count(void *context, const char *const *const *cells, const uint32_t *const *lengths,
+                       size_t n_rows) {
+  uint64_t *strays = context;
+  if (n_rows > 0 && lengths[0][0] > 0) {
+    *strays = strtoull(cells[0][0], NULL, 10);
+  }
+  return true;
+}
+
+static hf_status hash_again(const task_run *t, size_t at, const cut_stage *from, hf_error *error) {
+  const task_reading *reading = &t->readings[at];
+  engine_input input = t->inputs[at];
+  uint64_t strays = UINT64_MAX;
+  buf sql = {0};
+  input.ops = block_input_ops(); /* not through the watch */
+  input.source = reading->blocks;
+  write_check(from, &t->plan.inputs[reading->number].columns, reading, t->told.inputs[reading->number].blocks,
+              &sql);
+  const engine_shown shown = {.sql = buf_cstr(&sql), .inputs = &input, .n_inputs = 1};
+  hf_status status =
+      sql.failed ? harness_no_memory(error) : engine_render(t->instance, &shown, take_count, &strays, error);
+  buf_reset(&sql);
+  if (status == HF_OK && strays != 0) {
+    status = error_set(error, HF_E_INTERNAL,
+                       "rows of input %zu are in another partition than their hash says: %" PRIu64 " rows",
+                       reading->number, strays);
+  }
+  return status;
+}
+
+hf_status watch_partitions(const task_run *t, hf_error *error) {
+  const planned_stage *stage = &t->job->plan->stages[t->stage];
+  for (size_t i = 0; i < t->n_inputs; i++) {
+    const planned_input *input = &stage->inputs[t->readings[i].number];
+    const cut_stage *from = input->is_stage ? t->job->plan->stages[input->from].cut : NULL;
+    if (from != NULL && input->share == CUT_PARTITION && from->n_partition_pieces > 0 && stage->n_tasks > 1 &&
+        t->readings[i].blocks != NULL) {
+      HF_TRY(hash_again(t, i, from, error));
     }
   }
   return HF_OK;
