@@ -108,11 +108,44 @@ static hf_status write_named_call(writer *w, const write_scope *scope, const tre
   return HF_OK;
 }
 
+static hf_status write_update(writer *w, const write_scope *scope, const tree_expression *e) {
+  buf_sql_name(write_to(w), e->call->name);
+  buf_char(write_to(w), '(');
+  HF_TRY(write_expression(w, scope, e->children[0]));
+  for (size_t i = 1; i < e->n_children; i++) {
+    buf_text(write_to(w), ", ");
+    buf_sql_name(write_to(w), e->call->names[i]);
+    buf_text(write_to(w), " := ");
+    HF_TRY(write_expression(w, scope, e->children[i]));
+  }
+  buf_char(write_to(w), ')');
+  return HF_OK;
+}
+
+/* Whether two types differ in the names of fields only. */
+static bool is_alike(const data_type *a, const data_type *b) {
+  bool alike = a->kind == b->kind && a->n_children == b->n_children && a->array_size == b->array_size;
+  for (size_t i = 0; alike && i < a->n_children; i++) {
+    alike = is_alike(a->children[i], b->children[i]);
+  }
+  return alike && (a->n_children > 0 || data_type_equal(a, b));
+}
+
+/* A cast to a type without a name, which the binder makes again: map_from_entries takes structs of any names. */
+static const tree_expression *without_relabel(const tree_expression *e) {
+  bool is_relabel = e->kind == EXPRESSION_CAST && !e->try_cast && !write_can_name(e->type) &&
+                    is_alike(e->type, e->children[0]->type);
+  return is_relabel ? e->children[0] : e;
+}
+
 static hf_status write_plain_call(writer *w, const write_scope *scope, const char *name,
                                   const tree_expression *const *arguments, size_t n) {
   buf_sql_name(write_to(w), name);
   buf_char(write_to(w), '(');
-  HF_TRY(write_expressions(w, scope, arguments, n, ", "));
+  for (size_t i = 0; i < n; i++) {
+    buf_text(write_to(w), i > 0 ? ", " : "");
+    HF_TRY(write_expression(w, scope, without_relabel(arguments[i])));
+  }
   buf_char(write_to(w), ')');
   return HF_OK;
 }
@@ -225,6 +258,9 @@ static hf_status write_function_call(writer *w, const write_scope *scope, const 
   if (strcmp(name, "struct_insert") == 0) {
     return write_named_call(w, scope, e, 1);
   }
+  if (e->call->names != NULL) {
+    return write_update(w, scope, e);
+  }
   if (IS_ANY(name, parts) && e->n_children == 1) {
     return write_parts(w, scope, e);
   }
@@ -235,7 +271,7 @@ static hf_status write_function_call(writer *w, const write_scope *scope, const 
 }
 
 hf_status write_function(writer *w, const write_scope *scope, const tree_expression *e) {
-  static const char *const refused[] = {"remap_struct", "in_search_path", "write_log"};
+  static const char *const refused[] = {"in_search_path", "write_log"};
   if (IS_ANY(e->call->name, refused) || strncmp(e->call->name, "__internal", strlen("__internal")) == 0) {
     return write_refuse(w, TREE_REFUSED_FUNCTION, "BOUND_FUNCTION", "%.100s", e->call->name);
   }

@@ -84,7 +84,42 @@ static hf_status note_cast(writer *w, const tree_expression *from, size_t start)
   return cast->column == NULL ? no_memory(w) : HF_OK;
 }
 
+static hf_status write_cast(writer *w, const write_scope *scope, const tree_expression *e);
+
+/* row(…) cast to a struct without names: each of its fields is. */
+static bool is_cast_row(const tree_expression *e) {
+  const tree_expression *row = e->children[0];
+  bool is_row = e->type->kind == TYPE_STRUCT && !e->try_cast && row->kind == EXPRESSION_FUNCTION &&
+                strcmp(row->call->name, "row") == 0 && row->n_children == e->type->n_children;
+  for (size_t i = 0; is_row && i < e->type->n_children; i++) {
+    is_row = e->type->names[i][0] == '\0';
+  }
+  return is_row;
+}
+
+static hf_status write_cast_row(writer *w, const write_scope *scope, const tree_expression *e) {
+  const tree_expression *row = e->children[0];
+  buf_text(write_to(w), "row(");
+  for (size_t i = 0; i < row->n_children; i++) {
+    buf_text(write_to(w), i > 0 ? ", " : "");
+    if (data_type_equal(row->children[i]->type, e->type->children[i])) {
+      HF_TRY(write_expression(w, scope, row->children[i]));
+    } else {
+      const tree_expression field = {.kind = EXPRESSION_CAST,
+                                     .type = e->type->children[i],
+                                     .n_children = 1,
+                                     .children = &row->children[i]};
+      HF_TRY(write_cast(w, scope, &field));
+    }
+  }
+  buf_char(write_to(w), ')');
+  return HF_OK;
+}
+
 static hf_status write_cast(writer *w, const write_scope *scope, const tree_expression *e) {
+  if (!write_can_name(e->type) && is_cast_row(e)) {
+    return write_cast_row(w, scope, e);
+  }
   if (!write_can_name(e->type)) {
     return write_refuse(w, TREE_REFUSED_TYPE, "BOUND_CAST", "a cast to a %s that SQL cannot name",
                         type_kind_name(e->type->kind));

@@ -119,17 +119,20 @@ static hf_status write_condition(writer *w, const joining *x, size_t i) {
   return write_expression(w, &right, c->right);
 }
 
-/* The first `n` conditions, or the condition of an ANY_JOIN. */
+/* The first `n` conditions, and the one over both sides. */
 static hf_status write_conditions(writer *w, const joining *x, size_t n) {
-  if (x->join->condition != NULL) {
-    write_scope both = {
-        .kind = SCOPE_JOIN, .alias = x->left.alias, .right_alias = x->right.alias, .join = x->join};
-    return write_expression(w, &both, x->join->condition);
-  }
   for (size_t i = 0; i < n; i++) {
     buf_text(write_to(w), i > 0 ? " AND " : "");
     HF_TRY(write_condition(w, x, i));
   }
+  if (x->join->condition == NULL) {
+    return HF_OK;
+  }
+  write_scope both = {
+      .kind = SCOPE_JOIN, .alias = x->left.alias, .right_alias = x->right.alias, .join = x->join};
+  buf_text(write_to(w), n > 0 ? " AND (" : "");
+  HF_TRY(write_expression(w, &both, x->join->condition));
+  buf_text(write_to(w), n > 0 ? ")" : "");
   return HF_OK;
 }
 

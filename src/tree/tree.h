@@ -108,7 +108,8 @@ typedef struct tree_call {
   size_t n_parameters;
   bool has_initial;
   /* state that binding took out of the arguments */
-  const char *separator; /* string_agg, also inside list_aggregate; NULL: none */
+  const char *separator;    /* string_agg, also inside list_aggregate; NULL: none */
+  const char *const *names; /* struct_update: of its arguments, the first has none; NULL: no name is needed */
   size_t n_quantiles;
   const tree_value *quantiles;
   bool quantiles_descending, quantiles_as_list;
@@ -231,7 +232,8 @@ typedef struct tree_join {
   size_t n_conditions; /* JOIN, ASOF_JOIN, DELIM_JOIN */
   const tree_condition *conditions;
   const tree_expression
-      *condition;         /* ANY_JOIN: over mapped left ++ mapped right (SEMI, ANTI: all right) columns */
+      *condition; /* ANY_JOIN, ASOF_JOIN (or NULL): over mapped left ++ mapped right (SEMI, ANTI: all right)
+                           * columns */
   size_t n_mark_types;    /* MARK: so many conditions, the first ones, are correlated */
   size_t n_left, n_right; /* maps of the left and the right child's columns; which get out is the type's */
   const size_t *left, *right;

@@ -3,11 +3,13 @@
 #include "tree/tree_internal.h"
 
 #include <string.h>
+#include <strings.h>
 
 typedef enum treatment {
   TREAT_REBIND,
   TREAT_LAMBDA,
   TREAT_NAMED,
+  TREAT_UPDATE,
   TREAT_SEPARATOR,
   TREAT_QUANTILE,
   TREAT_FRACTIONS,
@@ -136,6 +138,66 @@ static hf_status read_named(json_view *v, const tree_expression *e, const tree_c
              : refuse_function(v, call->name, "names do not match");
 }
 
+static bool is_field(const data_type *type, size_t at, const char *name, const data_type *as) {
+  return at < type->n_children && strcasecmp(type->names[at], name) == 0 &&
+         data_type_equal(type->children[at], as);
+}
+
+static size_t field_of(const data_type *type, const char *name) {
+  size_t at = 0;
+  while (at < type->n_children && strcasecmp(type->names[at], name) != 0) {
+    at++;
+  }
+  return at;
+}
+
+/* The fields of the result are those of the struct, where they are not replaced, and behind them the new ones. */
+static bool is_update(const tree_expression *e, const char *const *names) {
+  const data_type *from = e->children[0]->type, *to = e->type;
+  size_t n = from->n_children;
+  for (size_t i = 0; i < from->n_children; i++) {
+    size_t by = 1;
+    while (by < e->n_children && strcasecmp(names[by], from->names[i]) != 0) {
+      by++;
+    }
+    const data_type *type = by < e->n_children ? e->children[by]->type : from->children[i];
+    if (!is_field(to, i, from->names[i], type)) {
+      return false;
+    }
+  }
+  for (size_t i = 1; i < e->n_children; i++) {
+    bool is_new = field_of(from, names[i]) == from->n_children;
+    if (is_new && !is_field(to, n++, names[i], e->children[i]->type)) {
+      return false;
+    }
+  }
+  return n == to->n_children;
+}
+
+/* The names of struct_update's arguments are their aliases. */
+static hf_status read_update(json_view *v, const tree_expression *e, tree_call *call) {
+  struct json_object *children = NULL, *alias = NULL;
+  const char **names = arena_array(v->reader->a, e->n_children + 1, sizeof *names);
+  if (names == NULL) {
+    return json_read_no_memory(v->reader);
+  }
+  json_object_object_get_ex(v->object, "children", &children);
+  bool is_known =
+      e->n_children > 1 && e->type->kind == TYPE_STRUCT && e->children[0]->type->kind == TYPE_STRUCT;
+  for (size_t i = 1; is_known && i < e->n_children; i++) {
+    is_known = json_object_object_get_ex(json_object_array_get_idx(children, i), "alias", &alias) &&
+               json_object_get_string_len(alias) > 0;
+    names[i] = is_known ? arena_strdup(v->reader->a, json_object_get_string(alias)) : NULL;
+    if (is_known && names[i] == NULL) {
+      return json_read_no_memory(v->reader);
+    }
+  }
+  call->names = names;
+  return is_known && is_update(e, names)
+             ? HF_OK
+             : refuse_function(v, call->name, "arguments whose names are not known");
+}
+
 /* list_aggregate and its like hold the aggregate; of one with state of its own only a separator can be said again. */
 static hf_status read_inner(json_view *v, json_view *state, tree_call *call) {
   struct json_object *data = json_read_take(state, "bind_data");
@@ -193,6 +255,8 @@ static hf_status read_state(json_view *v, struct json_object *data, const tree_e
       return json_read_close(&state);
     case TREAT_INNER:
       return read_inner(v, &state, call);
+    case TREAT_UPDATE:
+      return read_update(v, e, call);
     case TREAT_PARTS:
       return e->n_children == 1 && e->type->kind == TYPE_STRUCT
                  ? HF_OK

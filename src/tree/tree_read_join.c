@@ -86,39 +86,8 @@ static hf_status read_condition(json_reader *r, struct json_object *object, tree
   return json_read_close(&v);
 }
 
-hf_status tree_read_join(tree_building *b) {
-  tree_join *j = NULL;
-  json_reader *r = b->v->reader;
-  struct json_object *conditions = NULL;
-  const data_type *const *mark_types = NULL;
-  bool flipped = false;
-  HF_TRY(read_head(b, &j));
-  HF_TRY(json_read_array(b->v, "conditions", &conditions, &j->n_conditions));
-  tree_condition *list = arena_array(r->a, j->n_conditions, sizeof *list);
-  if (list == NULL) {
-    return json_read_no_memory(r);
-  }
-  for (size_t i = 0; i < j->n_conditions; i++) {
-    HF_TRY(read_condition(r, json_object_array_get_idx(conditions, i), b, &list[i]));
-  }
-  j->conditions = list;
-  HF_TRY(tree_read_types(b->v, "mark_types", &mark_types, &j->n_mark_types));
-  HF_TRY(json_read_bool(b->v, "delim_flipped", &flipped));
-  j->delim_side = flipped ? 1 : 0;
-  tree_space delim = tree_space_of(&b->children[j->delim_side]);
-  HF_TRY(tree_read_expressions(b->v, "duplicate_eliminated_columns", &delim, &j->keys, &j->n_keys));
-  if (json_read_take(b->v, "predicate") != NULL) {
-    return json_read_refuse(r, TREE_REFUSED_SHAPE, b->v->node, "a further predicate");
-  }
-  if (j->n_conditions == 0 || (j->n_keys > 0 && b->node->kind != TREE_DELIM_JOIN)) {
-    return json_read_refuse(r, TREE_REFUSED_SHAPE, b->v->node,
-                            "%zu conditions, %zu duplicate-eliminated columns", j->n_conditions, j->n_keys);
-  }
-  return HF_OK;
-}
-
 /* The condition's references name the mapped left columns, then the mapped right ones (SEMI, ANTI: all right ones). */
-static hf_status any_join_space(tree_building *b, const tree_join *j, tree_space *out) {
+static hf_status both_sides(tree_building *b, const tree_join *j, tree_space *out) {
   const tree_placed *left = &b->children[0], *right = &b->children[1];
   bool all_right = !emits_right(j->type);
   size_t n_right = all_right ? right->node->n_columns : j->n_right;
@@ -140,6 +109,49 @@ static hf_status any_join_space(tree_building *b, const tree_join *j, tree_space
   return HF_OK;
 }
 
+/* What an ASOF join asks beside its comparisons: of both sides, for each row before the nearest is chosen. */
+static hf_status read_predicate(tree_building *b, tree_join *j) {
+  tree_space space;
+  struct json_object *predicate = json_read_take(b->v, "predicate");
+  if (predicate == NULL) {
+    return HF_OK;
+  }
+  if (b->node->kind != TREE_ASOF_JOIN || j->type > JOIN_ANTI) {
+    return json_read_refuse(b->v->reader, TREE_REFUSED_SHAPE, b->v->node, "a further predicate");
+  }
+  HF_TRY(both_sides(b, j, &space));
+  return tree_read_expression(b->v->reader, predicate, &space, &j->condition);
+}
+
+hf_status tree_read_join(tree_building *b) {
+  tree_join *j = NULL;
+  json_reader *r = b->v->reader;
+  struct json_object *conditions = NULL;
+  const data_type *const *mark_types = NULL;
+  bool flipped = false;
+  HF_TRY(read_head(b, &j));
+  HF_TRY(json_read_array(b->v, "conditions", &conditions, &j->n_conditions));
+  tree_condition *list = arena_array(r->a, j->n_conditions, sizeof *list);
+  if (list == NULL) {
+    return json_read_no_memory(r);
+  }
+  for (size_t i = 0; i < j->n_conditions; i++) {
+    HF_TRY(read_condition(r, json_object_array_get_idx(conditions, i), b, &list[i]));
+  }
+  j->conditions = list;
+  HF_TRY(tree_read_types(b->v, "mark_types", &mark_types, &j->n_mark_types));
+  HF_TRY(json_read_bool(b->v, "delim_flipped", &flipped));
+  j->delim_side = flipped ? 1 : 0;
+  tree_space delim = tree_space_of(&b->children[j->delim_side]);
+  HF_TRY(tree_read_expressions(b->v, "duplicate_eliminated_columns", &delim, &j->keys, &j->n_keys));
+  HF_TRY(read_predicate(b, j));
+  if (j->n_conditions == 0 || (j->n_keys > 0 && b->node->kind != TREE_DELIM_JOIN)) {
+    return json_read_refuse(r, TREE_REFUSED_SHAPE, b->v->node,
+                            "%zu conditions, %zu duplicate-eliminated columns", j->n_conditions, j->n_keys);
+  }
+  return HF_OK;
+}
+
 hf_status tree_read_any_join(tree_building *b) {
   tree_join *j = NULL;
   tree_space space;
@@ -148,7 +160,7 @@ hf_status tree_read_any_join(tree_building *b) {
     return json_read_refuse(b->v->reader, TREE_REFUSED_SHAPE, b->v->node, "join type %s",
                             type_names[j->type]);
   }
-  HF_TRY(any_join_space(b, j, &space));
+  HF_TRY(both_sides(b, j, &space));
   return tree_read_expression(b->v->reader, json_read_take(b->v, "condition"), &space, &j->condition);
 }
 

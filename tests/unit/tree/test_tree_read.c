@@ -211,8 +211,6 @@ static const struct refused_query {
     {"SELECT a FROM t TABLESAMPLE 50% (bernoulli)", TREE_REFUSED_OPERATOR, "LOGICAL_SAMPLE"},
     {"SELECT bitstring_agg(b) FROM t", TREE_REFUSED_FUNCTION, "bitstring_agg"},
     {"SELECT reservoir_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "reservoir_quantile"},
-    {"SELECT reservoir_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "reservoir_quantile"},
-    {"SELECT struct_update(st, p := a) FROM t", TREE_REFUSED_FUNCTION, "struct_update"},
     {"SELECT a::VARIANT FROM t", TREE_REFUSED_TYPE, "VARIANT"},
     {"SELECT * FROM t, unnest([t.a]) WITH ORDINALITY", TREE_REFUSED_VALUE, "ORDINALITY"},
     {"WITH RECURSIVE r(k, v) USING KEY (k) AS (SELECT 1, 1 UNION SELECT k, v + 1 FROM r WHERE v < 3) SELECT * FROM r",
