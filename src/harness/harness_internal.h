@@ -252,8 +252,8 @@ typedef struct streaming_edge {
   uint64_t spooled_frames; /* after the run: those that went through the file */
 } streaming_edge;
 
-/* The edges of a plan. In `a`. */
-hf_status streaming_edges(const query_plan *p, arena *a, streaming_edge **out, size_t *n, hf_error *error);
+/* The edges of the job's plan. In its memory. */
+hf_status streaming_edges(const job_run *j, streaming_edge **out, size_t *n, hf_error *error);
 /* Runs all stages together, on as many instances as there are tasks. */
 hf_status streaming_execute(job_run *j, hf_error *error);
 
@@ -278,8 +278,11 @@ const source_ops *watch_ops(void);
 hf_status watch_reads(task_run *t, hf_error *error);
 /* No part of what the task reads is given to it twice. Errors: INTERNAL. */
 hf_status watch_refs(const task_run *t, hf_error *error);
-/* What the task reads by partitions is hashed again. Errors: INTERNAL. */
-hf_status watch_partitions(const task_run *t, hf_error *error);
+/* What the task reads by partitions is hashed again: before it runs what lies in blocks, afterwards what came through
+ * channels. Errors: INTERNAL. */
+hf_status watch_partitions(const task_run *t, bool is_after, hf_error *error);
+/* Streaming: whether an input that is a stage is to be kept for that. */
+bool watch_keeps(const job_run *j, const planned_input *input);
 /* What all tasks were given of an edge is what was written. Errors: INTERNAL. */
 hf_status watch_edges(const job_run *j, hf_error *error);
 

@@ -323,7 +323,7 @@ hf_status streaming_execute(job_run *j, hf_error *error) {
   streaming_edge *edges = NULL;
   size_t n_edges = 0;
   bool again = true;
-  hf_status status = streaming_edges(j->plan, j->memory, &edges, &n_edges, error);
+  hf_status status = streaming_edges(j, &edges, &n_edges, error);
   j->exchange = &streaming_exchange;
   j->edges = edges;
   j->n_edges = n_edges;

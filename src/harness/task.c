@@ -71,9 +71,10 @@ static hf_status run_steps(task_run *t) {
   const exchange_kind *exchange = t->job->exchange;
   HF_TRY(decode(t));
   HF_TRY(open_inputs(t));
-  HF_TRY(watch_partitions(t, &t->error));
+  HF_TRY(watch_partitions(t, false, &t->error));
   HF_TRY(exchange->open_output(t, &t->error));
   HF_TRY(run_sql(t));
+  HF_TRY(watch_partitions(t, true, &t->error));
   HF_TRY(watch_reads(t, &t->error));
   HF_TRY(exchange->commit(t, &t->error));
   if (task_is_to_be_killed(t)) {

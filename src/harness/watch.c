@@ -8,7 +8,8 @@
  *       scan more;
  *   W3  no part of an attempt is given twice to one task;
  *   W4  rows that were dealt by hash are hashed again by the task that reads them, and are
- *       of its partitions (blocking);
+ *       of its partitions (streaming: afterwards, and not with channels of a given size, since the rows
+ *       are kept for it);
  *   W5  where batches of one row were asked for, no array from another stage has more.
  *
  * A violation is an error INTERNAL that names it. Thread: W1 as job.c, the rest a slot's.
@@ -223,8 +224,9 @@ static hf_status hash_again(const task_run *t, size_t at, const cut_stage *from,
   engine_input input = t->inputs[at];
   uint64_t strays = UINT64_MAX;
   buf sql = {0};
-  input.ops = block_input_ops(); /* not through the watch */
-  input.source = reading->blocks;
+  bool is_channel = reading->channel != NULL;
+  input.ops = is_channel ? channel_reader_ops() : block_input_ops(); /* not through the watch */
+  input.source = is_channel ? (void *)reading->channel : (void *)reading->blocks;
   write_check(from, &t->plan.inputs[reading->number].columns, reading, t->told.inputs[reading->number].blocks,
               &sql);
   const engine_shown shown = {.sql = buf_cstr(&sql), .inputs = &input, .n_inputs = 1};
@@ -239,13 +241,24 @@ static hf_status hash_again(const task_run *t, size_t at, const cut_stage *from,
   return status;
 }
 
-hf_status watch_partitions(const task_run *t, hf_error *error) {
+bool watch_keeps(const job_run *j, const planned_input *input) {
+  return j->config->channel_bytes == 0 && input->share == CUT_PARTITION &&
+         j->plan->stages[input->from].cut->n_partition_pieces > 0;
+}
+
+/* Whether the rows can be read once more than the task does. */
+static bool is_kept(const task_run *t, size_t at, const planned_input *input, bool is_after) {
+  return is_after ? t->readings[at].channel != NULL && watch_keeps(t->job, input)
+                  : t->readings[at].blocks != NULL;
+}
+
+hf_status watch_partitions(const task_run *t, bool is_after, hf_error *error) {
   const planned_stage *stage = &t->job->plan->stages[t->stage];
   for (size_t i = 0; i < t->n_inputs; i++) {
     const planned_input *input = &stage->inputs[t->readings[i].number];
     const cut_stage *from = input->is_stage ? t->job->plan->stages[input->from].cut : NULL;
     if (from != NULL && input->share == CUT_PARTITION && from->n_partition_pieces > 0 && stage->n_tasks > 1 &&
-        t->readings[i].blocks != NULL) {
+        is_kept(t, i, input, is_after)) {
       HF_TRY(hash_again(t, i, from, error));
     }
   }
