@@ -233,7 +233,7 @@ hf_status job_add_attempt(job_run *j, uint32_t stage, uint32_t number, task_run 
 hf_status job_tell(const job_run *j, task_run *t, hf_error *error);
 void job_shuffle(job_run *j, task_run **tasks, size_t n);
 /* The error of a task as that of the job. */
-hf_status job_fail(const task_run *t, hf_error *error);
+hf_status job_give_up(const task_run *t, hf_error *error);
 
 /* Runs the attempt on an engine: decodes, reads, computes, writes. The outcome is in it. */
 void task_execute(task_run *t, size_t slot);

@@ -146,7 +146,7 @@ static void work(void *context, size_t slot, size_t item) {
   task_execute(wave[item], slot);
 }
 
-hf_status job_fail(const task_run *t, hf_error *error) {
+hf_status job_give_up(const task_run *t, hf_error *error) {
   const planned_stage *stage = &t->job->plan->stages[t->stage];
   if (error != NULL) {
     error_copy(error, &t->error);
@@ -171,7 +171,7 @@ static hf_status wave_settle(job_run *j, task_run **wave, size_t n, hf_error *er
       failed = wave[i];
     }
   }
-  hf_status status = failed == NULL ? HF_OK : job_fail(failed, error);
+  hf_status status = failed == NULL ? HF_OK : job_give_up(failed, error);
   for (size_t i = 0; i < n; i++) {
     hf_error_reset(&wave[i]->error);
   }

@@ -304,7 +304,7 @@ static hf_status run_once(streaming_run *run, bool *again, hf_error *error) {
   } else if (status == HF_OK && run->failed->status == HF_E_TASK_LOST) {
     *again = true;
   } else if (status == HF_OK) {
-    status = job_fail(run->failed, error);
+    status = job_give_up(run->failed, error);
   }
   return status;
 }
