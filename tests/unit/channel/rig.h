@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "support/made_arrow.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,21 +93,19 @@ static inline void rig_close(rig *r) {
   assert_int_equal(file_remove_tree(r->root, NULL), HF_OK);
 }
 
-/* Waits until so many tasks of the set wait. */
+/* Waits until so many tasks of the set wait; it looks every millisecond. */
 static inline void rig_wait_for(rig *r, uint32_t waiting) {
+  pthread_cond_t tick;
   uint64_t deadline = clock_monotonic_us() + 60000000;
-  for (;;) {
-    pthread_mutex_lock(&r->set->lock);
-    uint32_t n = r->set->n_waiting;
-    pthread_mutex_unlock(&r->set->lock);
-    if (n == waiting) {
-      return;
-    }
-    if (clock_monotonic_us() > deadline) {
-      fail_msg("%u tasks wait, expected %u", n, waiting);
-    }
-    sched_yield();
+  cond_init(&tick);
+  pthread_mutex_lock(&r->set->lock);
+  while (r->set->n_waiting != waiting && clock_monotonic_us() < deadline) {
+    cond_wait_until(&tick, &r->set->lock, clock_monotonic_us() + 1000);
   }
+  uint32_t n = r->set->n_waiting;
+  pthread_mutex_unlock(&r->set->lock);
+  pthread_cond_destroy(&tick);
+  assert_int_equal(n, waiting);
 }
 
 /* An array of rows numbered from `first`. */

@@ -148,35 +148,43 @@ static void channel_queue_split_of_as_many_is_one_to_one(void **state) {
   free_all(&r, d);
 }
 
-/* Each row once, whatever the numbers on both sides; what belongs together by place goes together. */
+/* Marks each of a reader's rows, which must be of a writer that it belongs together with, and new. */
+static void mark_rows(const rig *r, const rig_reader *d, uint32_t t, uint8_t *seen) {
+  const channel_edge *edge = &r->edges[0];
+  assert_true(d->n > 0);
+  for (uint64_t i = 0; i < d->n; i++) {
+    uint32_t from = (uint32_t)(d->numbers[i] / 1000000);
+    assert_true((uint64_t)t * edge->writers < (from + 1) * (uint64_t)edge->readers);
+    assert_true((uint64_t)from * edge->readers < (t + 1) * (uint64_t)edge->writers);
+    uint8_t *mark = &seen[from * 2000 + d->numbers[i] % 1000000];
+    assert_int_equal(*mark, 0);
+    *mark = 1;
+  }
+}
+
+static void split_deals_every_row_once(uint32_t writers, uint32_t readers) {
+  rig r;
+  rig_writer w[5];
+  rig_reader d[5];
+  uint8_t *seen = calloc((size_t)writers * 2000, 1);
+  rig_open(&r);
+  rig_edge(&r, writers, readers, CHANNEL_SPLIT);
+  run_all(&r, w, d);
+  for (uint32_t t = 0; t < readers; t++) {
+    mark_rows(&r, &d[t], t, seen);
+  }
+  for (uint32_t i = 0; i < writers * 2000; i++) {
+    assert_int_equal(seen[i], 1);
+  }
+  free(seen);
+  free_all(&r, d);
+}
+
+/* Whatever the numbers on both sides; what belongs together by place goes together. */
 static void channel_queue_split_of_other_numbers_deals_every_row_once(void **state) {
   (void)state;
-  for (uint32_t writers = 1; writers <= 5; writers++) {
-    for (uint32_t readers = 1; readers <= 5; readers++) {
-      rig r;
-      rig_writer w[5];
-      rig_reader d[5];
-      rig_open(&r);
-      rig_edge(&r, writers, readers, CHANNEL_SPLIT);
-      run_all(&r, w, d);
-      uint8_t *seen = calloc((size_t)writers * 2000, 1);
-      for (uint32_t t = 0; t < readers; t++) {
-        assert_true(d[t].n > 0);
-        for (uint64_t i = 0; i < d[t].n; i++) {
-          uint32_t from = (uint32_t)(d[t].numbers[i] / 1000000);
-          assert_true((uint64_t)t * writers < (from + 1) * (uint64_t)readers);
-          assert_true((uint64_t)from * readers < (t + 1) * (uint64_t)writers);
-          uint8_t *mark = &seen[from * 2000 + d[t].numbers[i] % 1000000];
-          assert_int_equal(*mark, 0);
-          *mark = 1;
-        }
-      }
-      for (uint32_t i = 0; i < writers * 2000; i++) {
-        assert_int_equal(seen[i], 1);
-      }
-      free(seen);
-      free_all(&r, d);
-    }
+  for (uint32_t n = 0; n < 25; n++) {
+    split_deals_every_row_once(1 + n / 5, 1 + n % 5);
   }
 }
 
@@ -203,25 +211,27 @@ static void channel_queue_split_deals_the_same_way_again(void **state) {
   }
 }
 
+static void ordered_split_keeps_the_order(uint32_t writers, uint32_t readers) {
+  rig r;
+  rig_writer w[4];
+  rig_reader d[4];
+  uint64_t all = 0;
+  rig_open(&r);
+  rig_edge(&r, writers, readers, CHANNEL_SPLIT)->ordered = true;
+  run_all(&r, w, d);
+  for (uint32_t t = 0; t < readers; t++) {
+    for (uint64_t i = 0; i < d[t].n; i++, all++) {
+      assert_int_equal(d[t].numbers[i], (int64_t)(all / 2000 * 1000000 + all % 2000));
+    }
+  }
+  assert_int_equal(all, writers * 2000);
+  free_all(&r, d);
+}
+
 static void channel_queue_ordered_split_keeps_the_order_from_reader_to_reader(void **state) {
   (void)state;
-  for (uint32_t writers = 1; writers <= 4; writers++) {
-    for (uint32_t readers = 1; readers <= 4; readers++) {
-      rig r;
-      rig_writer w[4];
-      rig_reader d[4];
-      uint64_t all = 0;
-      rig_open(&r);
-      rig_edge(&r, writers, readers, CHANNEL_SPLIT)->ordered = true;
-      run_all(&r, w, d);
-      for (uint32_t t = 0; t < readers; t++) {
-        for (uint64_t i = 0; i < d[t].n; i++, all++) {
-          assert_int_equal(d[t].numbers[i], (int64_t)(all / 2000 * 1000000 + all % 2000));
-        }
-      }
-      assert_int_equal(all, writers * 2000);
-      free_all(&r, d);
-    }
+  for (uint32_t n = 0; n < 16; n++) {
+    ordered_split_keeps_the_order(1 + n / 4, 1 + n % 4);
   }
 }
 
