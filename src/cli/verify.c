@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfast verify`: its options, the directory of a run, both sides opened, and
- * the exit status.
+ * `holdfast verify`: the directory of a run, both sides opened, what is run,
+ * and the exit status.
  * Thread: the main thread.
  */
 #include "command.h"
@@ -16,166 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-  OPTION_COMMAND = 1,
-  OPTION_FILE,
-  OPTION_SUITE,
-  OPTION_SF,
-  OPTION_TASKS,
-  OPTION_JSON,
-  OPTION_KEEP,
-  OPTION_ALLOW_PATH,
-  OPTION_GENERATE,
-  OPTION_SEED,
-};
-
 #define SCRIPT_FILE_BYTES_MAX ((size_t)1 << 30)
-#define TASKS_DEFAULT "3"
-#define SF_DEFAULT "0.01"
-#define SF_MAX 1000
-#define GENERATE_MOST 1000000000
-
-static const option_row option_rows[] = {
-    {"command", 'c', "SQL", OPTION_COMMAND, NULL,
-     "verify these statements; may be given several times, in order with -f"},
-    {"file", 'f', "FILE", OPTION_FILE, NULL, "verify the statements of a file"},
-    {"suite", 0, "NAME", OPTION_SUITE, NULL, "verify the queries of tpch or tpcds, over data made for it"},
-    {"sf", 0, "X", OPTION_SF, NULL, "scale factor of the suite's data; default: " SF_DEFAULT},
-    {"generate", 0, "N", OPTION_GENERATE, NULL,
-     "verify N random queries over random small tables; one that fails is shrunk and printed as SQL"},
-    {"seed", 0, "S", OPTION_SEED, NULL, "of --generate: S, or S.K to begin with its query K; default: 1"},
-    {"tasks", 0, "N", OPTION_TASKS, "tasks", "split queries into N tasks; default: " TASKS_DEFAULT},
-    {"slots", 0, "N", 0, "slots", "tasks that run at the same time; default: 1"},
-    {"threads", 0, "N", 0, "threads", "threads for all slots together; default: one a core"},
-    {"memory", 0, "SIZE", 0, "memory", "memory for all slots together; default: 80 % of the machine's"},
-    {"json", 0, NULL, OPTION_JSON, NULL, "print a JSON object a query, and one with the totals"},
-    {"keep", 0, "DIR", OPTION_KEEP, NULL,
-     "keep the suite's data below DIR, and use what an earlier run left there"},
-    {"allow-path", 0, "DIR", OPTION_ALLOW_PATH, NULL,
-     "let queries read files below DIR only; may be given several times; default: /"},
-};
-
-enum { OPTION_COUNT = sizeof option_rows / sizeof option_rows[0] };
-
-typedef struct verify_input {
-  const char *value;
-  bool is_file;
-} verify_input;
-
-typedef struct verify_options {
-  arena *memory;
-  hf_setting *settings;
-  size_t n_settings;
-  verify_input *inputs;
-  size_t n_inputs;
-  buf allow_path;
-  const char *suite, *sf, *keep;
-  uint64_t generate, seed, first; /* queries; 0: none */
-  const char *tasks;
-  bool json, has_tasks, has_seed;
-} verify_options;
-
-/* ------------------------------------------------------------------- options */
-
-static int usage(const char *message, const char *value, const char *hint) {
-  return options_usage(&command_verify, message, value, hint);
-}
-
-static void add_setting(verify_options *o, const char *key, const char *value) {
-  o->settings[o->n_settings++] = (hf_setting){key, value};
-}
-
-static int take_suite(verify_options *o, const char *value) {
-  o->suite = value;
-  return suite_is_known(value) ? EXIT_OK : usage("unknown suite ", value, "the suites are tpch and tpcds");
-}
-
-/* Digits and one point: the text goes into SQL and the name of a folder. */
-static int take_sf(verify_options *o, const char *value) {
-  char *end = NULL;
-  double factor = strtod(value, &end);
-  bool is_plain = value[0] != '\0' && strspn(value, "0123456789.") == strlen(value) && *end == '\0';
-  o->sf = value;
-  return is_plain && factor > 0 && factor <= SF_MAX
-             ? EXIT_OK
-             : usage("--sf cannot take ", value, "give a scale factor such as 0.01, 0.1 or 1");
-}
-
-static int take_count(verify_options *o, const char *value) {
-  char *end = NULL;
-  o->generate = strtoull(value, &end, 10);
-  bool is_plain = strspn(value, "0123456789") == strlen(value);
-  return is_plain && o->generate >= 1 && o->generate <= GENERATE_MOST
-             ? EXIT_OK
-             : usage("--generate cannot take ", value, "give a number of queries, 1 to 1000000000");
-}
-
-/* S or S.K */
-static int take_seed(verify_options *o, const char *value) {
-  char *end = NULL;
-  bool is_plain = value[0] != '\0' && value[0] != '.' && strspn(value, "0123456789.") == strlen(value);
-  o->seed = strtoull(value, &end, 10);
-  if (is_plain && *end == '.') {
-    o->first = strtoull(end + 1, &end, 10);
-  }
-  o->has_seed = true;
-  return is_plain && *end == '\0' && o->seed <= GENERATE_MOST && o->first <= GENERATE_MOST
-             ? EXIT_OK
-             : usage("--seed cannot take ", value, "give a number such as 7, or 7.123 as a failure names it");
-}
-
-static int take_option(void *context, const option_row *row, const char *value) {
-  verify_options *o = context;
-  switch (row->id) {
-    case OPTION_COMMAND:
-    case OPTION_FILE:
-      o->inputs[o->n_inputs++] = (verify_input){value, row->id == OPTION_FILE};
-      return EXIT_OK;
-    case OPTION_SUITE:
-      return take_suite(o, value);
-    case OPTION_SF:
-      return take_sf(o, value);
-    case OPTION_JSON:
-      o->json = true;
-      return EXIT_OK;
-    case OPTION_KEEP:
-      o->keep = value;
-      return EXIT_OK;
-    case OPTION_ALLOW_PATH:
-      return options_add_path(&command_verify, &o->allow_path, value);
-    case OPTION_GENERATE:
-      return take_count(o, value);
-    case OPTION_SEED:
-      return take_seed(o, value);
-    case OPTION_TASKS:
-      o->has_tasks = true;
-      o->tasks = value;
-      add_setting(o, row->setting, value);
-      return EXIT_OK;
-    default:
-      add_setting(o, row->setting, value);
-      return EXIT_OK;
-  }
-}
-
-static int check_options(const verify_options *o) {
-  if (o->suite == NULL && o->n_inputs == 0 && o->generate == 0) {
-    return usage("there is nothing to verify", "", "give -c SQL, -f FILE, --suite tpch or --generate 1000");
-  }
-  if (o->generate > 0 && (o->suite != NULL || o->n_inputs > 0)) {
-    return usage("--generate", " cannot be combined with --suite, -c and -f", "run the command twice");
-  }
-  if (o->generate == 0 && o->has_seed) {
-    return usage("--seed", " is for --generate", "add --generate 1000");
-  }
-  if (o->suite != NULL && o->n_inputs > 0) {
-    return usage("--suite", " cannot be combined with -c and -f", "run the command twice");
-  }
-  if (o->suite == NULL && (o->sf != NULL || o->keep != NULL)) {
-    return usage(o->sf != NULL ? "--sf" : "--keep", " is for --suite", "add --suite tpch or --suite tpcds");
-  }
-  return EXIT_OK;
-}
 
 /* ----------------------------------------------------------------------- run */
 
@@ -185,7 +26,9 @@ typedef struct verify_run {
   arena *memory;
   const char *dir; /* temporary; removed at the end */
   verifier verifier;
-  verify_script script;
+  overlays *overlays; /* or NULL */
+  verify_queries queries;
+  verify_reporter report;
   output out;
   hf_error error;
 } verify_run;
@@ -219,14 +62,14 @@ static hf_status open_session(verify_run *r) {
     return no_memory(r);
   }
   if (!o->has_tasks) {
-    add_setting(o, "tasks", TASKS_DEFAULT);
+    verify_add_setting(o, "tasks", TASKS_DEFAULT);
   }
   if (o->allow_path.length > 0) {
     buf_text(&o->allow_path, ":");
     buf_text(&o->allow_path, o->keep == NULL ? r->dir : o->keep);
-    add_setting(o, "allow_path", buf_cstr(&o->allow_path));
+    verify_add_setting(o, "allow_path", buf_cstr(&o->allow_path));
   }
-  add_setting(o, "work_dir", work_dir);
+  verify_add_setting(o, "work_dir", work_dir);
   HF_TRY(session_open(o->settings, o->n_settings, NULL, &r->verifier.session, &r->error));
   session_warm(r->verifier.session);
   return HF_OK;
@@ -274,12 +117,7 @@ static hf_status run_suite(verify_run *r) {
     HF_TRY(verify_make_view(&r->verifier, found.tables[i], path, &r->error));
   }
   for (size_t i = 0; i < found.n_queries && interrupt_pending() == 0; i++) {
-    verify_outcome outcome;
-    verify_query(&r->verifier, found.queries[i].sql, &outcome);
-    if (interrupt_pending() == 0) {
-      verify_report_query(&r->out, o->json, found.queries[i].name, &outcome, &r->script.totals);
-    }
-    verify_outcome_reset(&outcome);
+    verify_each(&r->queries, found.queries[i].name, found.queries[i].sql);
   }
   return HF_OK;
 }
@@ -293,47 +131,91 @@ static hf_status reopen_witness(void *context) {
 
 static hf_status run_generated(verify_run *r) {
   const verify_options *o = r->options;
-  verify_generation generation = {.verifier = &r->verifier,
-                                  .out = &r->out,
-                                  .totals = &r->script.totals,
+  char *options =
+      arena_printf(r->memory, " --tasks %s%s%s%s%s", o->tasks == NULL ? TASKS_DEFAULT : o->tasks,
+                   o->overlay == NULL ? "" : " --overlay ", o->overlay == NULL ? "" : o->overlay,
+                   o->exchange == NULL ? "" : " --exchange ", o->exchange == NULL ? "" : o->exchange);
+  if (options == NULL) {
+    return no_memory(r);
+  }
+  verify_generation generation = {.queries = &r->queries,
                                   .dir = r->dir,
+                                  .options = options,
                                   .reopen_witness = reopen_witness,
                                   .context = r,
-                                  .tasks = o->tasks == NULL ? TASKS_DEFAULT : o->tasks,
                                   .seed = o->seed,
                                   .first = o->first,
-                                  .count = o->generate,
-                                  .json = o->json};
-  HF_TRY(verify_generation_run(&generation, &r->error));
-  if (!o->json && interrupt_pending() == 0) {
-    verify_report_reasons(&r->out, &r->script.totals);
-  }
-  return HF_OK;
+                                  .count = o->generate};
+  return verify_generation_run(&generation, &r->error);
 }
 
 /* Errors of a statement were reported; *stopped says that there was one. */
-static hf_status run_input(verify_run *r, const verify_input *input, bool *stopped) {
+static hf_status run_input(verify_run *r, verify_script *script, const verify_input *input, bool *stopped) {
   if (!input->is_file) {
-    *stopped = !verify_script_run(&r->script, input->value, strlen(input->value), NULL);
+    *stopped = !verify_script_run(script, input->value, strlen(input->value), NULL);
     return HF_OK;
   }
   char *text = NULL;
   size_t length = 0;
   HF_TRY(
       file_read_whole(input->value, SCRIPT_FILE_BYTES_MAX, HF_E_FILE_NOT_FOUND, &text, &length, &r->error));
-  *stopped = !verify_script_run(&r->script, text, length, input->value);
+  *stopped = !verify_script_run(script, text, length, input->value);
   mem_free(text);
   return HF_OK;
 }
 
 static hf_status run_inputs(verify_run *r, bool *stopped) {
+  verify_script script = {.queries = &r->queries};
   for (size_t i = 0; i < r->options->n_inputs && !*stopped; i++) {
-    HF_TRY(run_input(r, &r->options->inputs[i], stopped));
+    HF_TRY(run_input(r, &script, &r->options->inputs[i], stopped));
   }
   return HF_OK;
 }
 
+/* Queries run by the harness, when an option asks for it. */
+static hf_status open_overlays(verify_run *r) {
+  const verify_options *o = r->options;
+  char *zone = NULL, *allow_path = NULL;
+  char *work_dir = arena_printf(r->memory, "%s/harness", r->dir);
+  hf_status status = work_dir == NULL ? no_memory(r) : file_make_dirs(work_dir, &r->error);
+  if (status == HF_OK) {
+    status = session_get(r->verifier.session, "sql.time_zone", &zone, &r->error);
+  }
+  if (status == HF_OK) {
+    status = session_get(r->verifier.session, "allow_path", &allow_path, &r->error);
+  }
+  if (status == HF_OK) {
+    overlays_options options = {.names = o->overlay,
+                                .exchange = o->exchange,
+                                .tasks =
+                                    (unsigned)strtoul(o->tasks == NULL ? TASKS_DEFAULT : o->tasks, NULL, 10),
+                                .work_dir = work_dir,
+                                .allow_path = allow_path,
+                                .time_zone = zone};
+    status = overlays_open(&options, &r->overlays, &r->error);
+  }
+  mem_free(zone);
+  mem_free(allow_path);
+  return status;
+}
+
+static hf_status use_overlays(verify_run *r) {
+  verify_reporter *report = &r->report;
+  HF_TRY(open_overlays(r));
+  report->n_overlays = overlays_count(r->overlays);
+  report->overlays = arena_array(r->memory, report->n_overlays, sizeof *report->overlays);
+  if (report->overlays == NULL) {
+    return no_memory(r);
+  }
+  for (size_t i = 0; i < report->n_overlays; i++) {
+    report->overlays[i].name = overlays_choose(r->overlays, i);
+  }
+  r->verifier.side = overlays_side(r->overlays);
+  return HF_OK;
+}
+
 static hf_status run_all(verify_run *r, bool *stopped) {
+  const verify_options *o = r->options;
   HF_TRY(make_dir(r));
   HF_TRY(open_session(r));
   HF_TRY(open_witness(r));
@@ -341,27 +223,43 @@ static hf_status run_all(verify_run *r, bool *stopped) {
   if (r->verifier.cancel == NULL) {
     return no_memory(r);
   }
+  r->report = (verify_reporter){.out = &r->out, .json = o->json, .is_brief = o->generate > 0};
+  if (o->overlay != NULL || o->exchange != NULL) {
+    HF_TRY(use_overlays(r));
+  }
+  r->queries = (verify_queries){&r->verifier, r->overlays, &r->report};
   interrupt_watch(r->verifier.cancel);
-  r->script = (verify_script){.verifier = &r->verifier, .out = &r->out, .json = r->options->json};
-  hf_status status = r->options->suite != NULL  ? run_suite(r)
-                     : r->options->generate > 0 ? run_generated(r)
-                                                : run_inputs(r, stopped);
+  hf_status status = o->suite != NULL  ? run_suite(r)
+                     : o->generate > 0 ? run_generated(r)
+                                       : run_inputs(r, stopped);
   interrupt_watch(NULL);
   return status;
 }
 
 /* --------------------------------------------------------------------- status */
 
-/* Why the run has shown nothing: there was no query, or each of several could have been split and none was. */
-static const char *shows_nothing(verify_run *r) {
-  const verify_totals *t = &r->script.totals;
-  if (t->passed + t->failed + t->skipped == 0) {
-    return "there was no query";
-  }
+/* Several queries could have been split, under some overlay, and none was. */
+static bool all_fell_back(verify_run *r) {
+  const verify_totals *t = &r->report.totals;
   char *tasks = NULL;
   bool splits = session_get(r->verifier.session, "tasks", &tasks, NULL) == HF_OK && strcmp(tasks, "1") != 0;
   mem_free(tasks);
-  return splits && t->fell_back > 1 && t->distributed == 0 ? "all queries fell back to one task" : NULL;
+  for (size_t i = 0; i < r->report.n_overlays; i++) {
+    const verify_overlay_totals *o = &r->report.overlays[i];
+    if (overlays_tasks(r->overlays, i) > 1 && o->fell_back > 1 && o->distributed == 0) {
+      return true;
+    }
+  }
+  return r->overlays == NULL && splits && t->fell_back > 1 && t->distributed == 0;
+}
+
+/* Why the run has shown nothing, or NULL. */
+static const char *shows_nothing(verify_run *r) {
+  const verify_totals *t = &r->report.totals;
+  if (t->passed + t->failed + t->skipped == 0) {
+    return "there was no query";
+  }
+  return all_fell_back(r) ? "all queries fell back to one task" : NULL;
 }
 
 static int conclude(verify_run *r, hf_status status, bool stopped) {
@@ -381,15 +279,19 @@ static int conclude(verify_run *r, hf_status status, bool stopped) {
   if (nothing != NULL) {
     fprintf(stderr, "holdfast verify: %s, so nothing was shown\n", nothing);
   }
-  verify_report_totals(&r->out, r->options->json, &r->script.totals);
+  if (!r->options->json && (r->options->generate > 0 || r->overlays != NULL)) {
+    verify_report_reasons(&r->report);
+  }
+  verify_report_totals(&r->report);
   if (r->out.error_number != 0) {
     fprintf(stderr, "error: IO: cannot write to standard output: %s\n", strerror(r->out.error_number));
     return EXIT_ERROR;
   }
-  return nothing != NULL || r->script.totals.failed > 0 ? EXIT_ERROR : EXIT_OK;
+  return nothing != NULL || r->report.totals.failed > 0 ? EXIT_ERROR : EXIT_OK;
 }
 
 static void close_run(verify_run *r) {
+  overlays_close(r->overlays);
   witness_close(r->verifier.witness);
   session_close(r->verifier.session);
   hf_cancel_free(r->verifier.cancel);
@@ -410,7 +312,7 @@ static int run_verify(verify_options *o) {
   return exit_status;
 }
 
-static int run(int argc, char **argv) {
+int verify_run_command(int argc, char **argv) {
   enum { OWN_SETTINGS = 3 }; /* tasks, allow_path, work_dir */
   verify_options o = {.memory = arena_new(), .seed = 1};
   size_t most = (size_t)argc + OWN_SETTINGS;
@@ -422,10 +324,7 @@ static int run(int argc, char **argv) {
     return EXIT_ERROR;
   }
   bool helped = false;
-  int status = options_read(&command_verify, argc, argv, take_option, &o, &helped);
-  if (status == EXIT_OK && !helped) {
-    status = check_options(&o);
-  }
+  int status = verify_options_read(argc, argv, &o, &helped);
   if (status == EXIT_OK && !helped) {
     status = run_verify(&o);
   }
@@ -433,20 +332,3 @@ static int run(int argc, char **argv) {
   arena_free(o.memory);
   return status;
 }
-
-const command command_verify = {
-    .name = "verify",
-    .summary = "check that queries split into tasks give what single-node DuckDB gives",
-    .text = "Runs each query twice: on one instance of DuckDB with one thread, and split into isolated\n"
-            "tasks. Compares types, rows and, as far as the query says one, their order.\n",
-    .notes = "The last two lines are `distributed N, fell back N` and `N passed, N failed, N skipped`.\n\n"
-             "Exit status: 0; 1 a query failed, or all of several fell back to one task; 2 wrong usage;\n"
-             "130 interrupted.\n\n"
-             "Examples:\n"
-             "  holdfast verify --suite tpch --sf 0.1 --tasks 3\n"
-             "  holdfast verify -c \"SELECT a, sum(b) FROM 'trips/*.parquet' GROUP BY a\" --tasks 4\n\n"
-             "docs/verify.md tells what is compared and how.\n",
-    .options = option_rows,
-    .n_options = OPTION_COUNT,
-    .run = run,
-};

@@ -6,65 +6,120 @@
 #ifndef HF_CLI_VERIFY_COMMAND_H
 #define HF_CLI_VERIFY_COMMAND_H
 
+#include "command.h"
 #include "output.h"
-#include "verify/verify.h"
+#include "verify/overlay.h"
 
-/* Counts, for the last lines. */
-enum { VERIFY_REASONS_MOST = 60 };
+/* ---------------------------------------------------------------- options */
+
+#define TASKS_DEFAULT "3"
+#define SF_DEFAULT "0.01"
+
+typedef struct verify_input {
+  const char *value;
+  bool is_file;
+} verify_input;
+
+typedef struct verify_options {
+  arena *memory;
+  hf_setting *settings;
+  size_t n_settings;
+  verify_input *inputs;
+  size_t n_inputs;
+  buf allow_path;
+  const char *suite, *sf, *keep;
+  const char *overlay, *exchange;
+  uint64_t generate, seed, first; /* queries; 0: none */
+  const char *tasks;
+  bool json, has_tasks, has_seed;
+} verify_options;
+
+/* Returns an exit status; *helped: there is nothing to do. */
+int verify_options_read(int argc, char **argv, verify_options *o, bool *helped);
+void verify_add_setting(verify_options *o, const char *key, const char *value);
+int verify_run_command(int argc, char **argv);
+
+/* ----------------------------------------------------------------- reports */
+
+enum { VERIFY_REASONS_MOST = 400 };
 
 typedef struct verify_reason {
   char text[160];
   size_t n;
 } verify_reason;
 
+/* Counts, for the last lines. */
 typedef struct verify_totals {
-  size_t distributed, fell_back; /* of the queries that the session answered */
+  size_t distributed, fell_back; /* of the queries that got an answer in parts */
   size_t passed, failed, skipped;
   verify_reason reasons[VERIFY_REASONS_MOST]; /* of falling back, and codes with which both sides failed */
   size_t n_reasons;
 } verify_totals;
 
-/* Prints a query's line, with --json its object, and counts it. */
-void verify_report_query(output *o, bool json, const char *name, const verify_outcome *outcome,
-                         verify_totals *totals);
-typedef struct verify_generated {
-  const char *name, *sql;
-  const char *shrunk; /* of a failure: a case in SQL, or NULL */
-  const verify_outcome *outcome;
-} verify_generated;
+/* Of an overlay. */
+typedef struct verify_overlay_totals {
+  const char *name;
+  size_t distributed, fell_back;
+  size_t rejected; /* no answer to compare: both sides failed alike, or it is refused */
+  size_t differed;
+} verify_overlay_totals;
 
-/* The same of a generated query: one that passed has no line of text. */
-void verify_report_generated(output *o, bool json, const verify_generated *query, verify_totals *totals);
-/* Prints how often a query fell back, or failed on both sides, by reason. */
-void verify_report_reasons(output *o, const verify_totals *totals);
+typedef struct verify_reporter {
+  output *out;
+  bool json;
+  bool is_brief; /* a query that passed has no line of text */
+  verify_totals totals;
+  verify_overlay_totals *overlays;
+  size_t n_overlays;
+} verify_reporter;
+
+typedef struct verify_line {
+  const char *name;
+  const char *sql;    /* of a generated query, or NULL */
+  const char *shrunk; /* of one that failed: a case in SQL, or NULL */
+  const verify_outcome *outcome;
+  verify_overlay_totals *overlay; /* it ran under; NULL: none */
+} verify_line;
+
+/* Prints a query's line, with --json its object, and counts it. */
+void verify_report_query(verify_reporter *r, const verify_line *line);
+/* Prints how often queries fell back, or failed on both sides, by reason. */
+void verify_report_reasons(const verify_reporter *r);
 /* Prints the last lines. */
-void verify_report_totals(output *o, bool json, const verify_totals *totals);
+void verify_report_totals(const verify_reporter *r);
+
+/* ----------------------------------------------------------------- queries */
+
+/* What queries are run on, and where their lines go. */
+typedef struct verify_queries {
+  verifier *verifier;
+  overlays *overlays; /* or NULL: on the session */
+  verify_reporter *report;
+} verify_queries;
+
+/* Verifies a query, under each overlay when there are some. */
+void verify_each(verify_queries *q, const char *name, const char *sql);
+/* Makes a view over a file on both sides. */
+hf_status verify_make_view(verifier *v, const char *name, const char *path, hf_error *error);
 
 /* Statements of -c and -f. */
 typedef struct verify_script {
-  verifier *verifier;
-  output *out;
-  bool json;
+  verify_queries *queries;
   size_t n_commands; /* -c so far, for names */
-  verify_totals totals;
 } verify_script;
 
 /* Runs the statements of a text: queries are verified, what makes views runs on both sides. False: an error was
  * reported, or a signal came. `file` NULL: of -c. */
 bool verify_script_run(verify_script *s, const char *text, size_t length, const char *file);
-/* Makes a view over a file on both sides. */
-hf_status verify_make_view(verifier *v, const char *name, const char *path, hf_error *error);
 
-/* Generated queries number `first` to `first + count` of a seed. */
+/* Generated queries number `first` to `first + count` of a seed, under the overlays by turns. */
 typedef struct verify_generation {
-  verifier *verifier;
-  output *out;
-  verify_totals *totals;
-  const char *dir, *tasks;
+  verify_queries *queries;
+  const char *dir;
+  const char *options;                        /* that are needed to have a query again */
   hf_status (*reopen_witness)(void *context); /* after an error that it does not survive */
   void *context;
   uint64_t seed, first, count;
-  bool json;
 } verify_generation;
 
 hf_status verify_generation_run(const verify_generation *run, hf_error *error);

@@ -32,14 +32,14 @@ static void make_case(generating *g, uint64_t number, const verify_outcome *outc
                       buf *out) {
   const verify_generation *run = g->run;
   arena *a = arena_new();
-  shrink_request request = {run->verifier, g->tables, g->dir, TRIES_MOST};
+  shrink_request request = {run->queries->verifier, g->tables, g->dir, TRIES_MOST};
   hf_error error = {0};
   hf_status status = a == NULL ? HF_E_OUT_OF_MEMORY : shrink_query(&request, query, outcome, a, out, &error);
   if (status != HF_OK) {
     buf_printf(out, "-- not shrunk: %s\n", error.message == NULL ? "no memory" : error.message);
   }
-  buf_printf(out, "-- again: holdfast verify --generate 1 --seed %" PRIu64 ".%" PRIu64 " --tasks %s\n",
-             run->seed, number, run->tasks);
+  buf_printf(out, "-- again: holdfast verify --generate 1 --seed %" PRIu64 ".%" PRIu64 "%s\n", run->seed,
+             number, run->options);
   hf_error_reset(&error);
   arena_free(a);
 }
@@ -49,28 +49,40 @@ static bool is_of_duckdb(const verify_outcome *o) {
   return o->result == VERIFY_FAILED && o->single_status == HF_E_INTERNAL;
 }
 
+/* The overlays by turns, so that a query has the same one whatever the first was. */
+static verify_overlay_totals *choose_overlay(generating *g, uint64_t number) {
+  verify_queries *q = g->run->queries;
+  if (q->overlays == NULL) {
+    return NULL;
+  }
+  size_t chosen = (size_t)(number % overlays_count(q->overlays));
+  overlays_choose(q->overlays, chosen);
+  return &q->report->overlays[chosen];
+}
+
 /* Tells whether what follows needs a new witness and whole tables: one that failed with INTERNAL answers no more. */
 static bool judge(generating *g, uint64_t number, generated_query *query) {
-  const verify_generation *run = g->run;
+  verifier *v = g->run->queries->verifier;
   char name[60];
   const char *sql = query->sql;
   buf shrunk = {0};
   verify_outcome outcome;
-  snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu64, run->seed, number);
-  run->verifier->rows_only = query->rows_only;
-  verify_query(run->verifier, sql, &outcome);
+  verify_overlay_totals *overlay = choose_overlay(g, number);
+  snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu64, g->run->seed, number);
+  v->rows_only = query->rows_only;
+  verify_query(v, sql, &outcome);
   outcome.result = is_of_duckdb(&outcome) ? VERIFY_SKIPPED : outcome.result;
   if (outcome.result == VERIFY_FAILED && interrupt_pending() == 0) {
     make_case(g, number, &outcome, query, &shrunk);
   }
   if (interrupt_pending() == 0) {
-    verify_generated done = {name, sql, shrunk.length > 0 ? buf_cstr(&shrunk) : NULL, &outcome};
-    verify_report_generated(run->out, run->json, &done, run->totals);
+    verify_line line = {name, sql, shrunk.length > 0 ? buf_cstr(&shrunk) : NULL, &outcome, overlay};
+    verify_report_query(g->run->queries->report, &line);
   }
   bool is_spoilt = outcome.result == VERIFY_FAILED || outcome.single_status == HF_E_INTERNAL;
   verify_outcome_reset(&outcome);
   buf_reset(&shrunk);
-  run->verifier->rows_only = false;
+  v->rows_only = false;
   return is_spoilt;
 }
 
@@ -92,7 +104,7 @@ static hf_status write_tables(generating *g, uint64_t first) {
   generated_tables_free(g->tables);
   g->tables = NULL;
   HF_TRY(generated_tables_new(mixed(g->run->seed, first / QUERIES_OF_TABLES, 0), &g->tables, g->error));
-  return generated_tables_write(g->tables, g->run->verifier, g->dir, g->error);
+  return generated_tables_write(g->tables, g->run->queries->verifier, g->dir, g->error);
 }
 
 static hf_status verify_group(generating *g, uint64_t first, uint64_t end) {
@@ -107,7 +119,7 @@ static hf_status verify_group(generating *g, uint64_t first, uint64_t end) {
     }
   }
   if (g->tables != NULL) {
-    generated_tables_drop(g->tables, run->verifier);
+    generated_tables_drop(g->tables, run->queries->verifier);
   }
   generated_tables_free(g->tables);
   g->tables = NULL;

@@ -43,8 +43,13 @@ static void append_indented(buf *line, const char *text) {
   }
 }
 
-static void append_text(buf *line, const char *name, const verify_outcome *o) {
-  buf_printf(line, "%-8s %-7s", name, result_names[o->result]);
+static void append_text(buf *line, const verify_line *of) {
+  const verify_outcome *o = of->outcome;
+  buf_printf(line, "%-8s ", of->name);
+  if (of->overlay != NULL) {
+    buf_printf(line, "%-20s ", of->overlay->name);
+  }
+  buf_printf(line, "%-7s", result_names[o->result]);
   if (o->ran) {
     buf_printf(line, "  %" PRIu64 " %s, ", o->rows, o->rows == 1 ? "row" : "rows");
     append_spread(line, o);
@@ -75,11 +80,12 @@ static void append_key(buf *line, const char *key, const char *text) {
   }
 }
 
-static void append_json(buf *line, const char *name, const verify_outcome *o, const char *sql,
-                        const char *shrunk) {
+static void append_json(buf *line, const verify_line *of) {
+  const verify_outcome *o = of->outcome;
   bool distributed = verify_is_distributed(o);
   buf_text(line, "{\"name\": ");
-  json_string(line, name, strlen(name));
+  json_string(line, of->name, strlen(of->name));
+  append_key(line, "overlay", of->overlay == NULL ? NULL : of->overlay->name);
   append_key(line, "result", result_names[o->result]);
   buf_printf(line,
              ", \"rows\": %" PRIu64 ", \"distributed\": %s, \"tasks\": %" PRIu64 ", \"stages\": %" PRIu64
@@ -90,18 +96,20 @@ static void append_json(buf *line, const char *name, const verify_outcome *o, co
   append_key(line, "fallback", o->ran && !distributed ? fallback_of(o) : NULL);
   append_key(line, "reason", o->reason.length > 0 ? buf_cstr(&o->reason) : NULL);
   append_key(line, "differences", o->result == VERIFY_FAILED ? o->report.differences : NULL);
-  if (sql != NULL) {
-    append_key(line, "sql", sql);
-    append_key(line, "case", shrunk);
+  if (of->sql != NULL) {
+    append_key(line, "sql", of->sql);
+    append_key(line, "case", of->shrunk);
   }
   buf_text(line, "}\n");
 }
 
 /* ----------------------------------------------------------------------- door */
 
-static void count_reason(verify_totals *totals, const char *what, const char *reason) {
+static void count_reason(verify_totals *totals, const verify_overlay_totals *overlay, const char *what,
+                         const char *reason) {
   char text[sizeof totals->reasons[0].text];
-  snprintf(text, sizeof text, "%s%s", what, reason);
+  snprintf(text, sizeof text, "%s%s%s%s", overlay == NULL ? "" : overlay->name, overlay == NULL ? "" : " ",
+           what, reason);
   for (size_t i = 0; i < totals->n_reasons; i++) {
     if (strcmp(totals->reasons[i].text, text) == 0) {
       totals->reasons[i].n++;
@@ -115,7 +123,9 @@ static void count_reason(verify_totals *totals, const char *what, const char *re
   }
 }
 
-static void count(const verify_outcome *o, verify_totals *totals) {
+static void count(verify_reporter *r, const verify_line *line) {
+  const verify_outcome *o = line->outcome;
+  verify_totals *totals = &r->totals;
   totals->passed += o->result == VERIFY_PASSED ? 1 : 0;
   totals->failed += o->result == VERIFY_FAILED ? 1 : 0;
   totals->skipped += o->result == VERIFY_SKIPPED ? 1 : 0;
@@ -124,49 +134,67 @@ static void count(const verify_outcome *o, verify_totals *totals) {
     (*spread)++;
   }
   if (o->ran && !verify_is_distributed(o)) {
-    count_reason(totals, "fell back: ", fallback_of(o));
+    count_reason(totals, line->overlay, "fell back: ", fallback_of(o));
   } else if (!o->ran && o->result == VERIFY_PASSED) {
-    count_reason(totals, "", buf_cstr(&o->reason));
+    count_reason(totals, line->overlay, "", buf_cstr(&o->reason));
   }
 }
 
-void verify_report_query(output *o, bool json, const char *name, const verify_outcome *outcome,
-                         verify_totals *totals) {
-  buf line = {0};
-  count(outcome, totals);
-  if (json) {
-    append_json(&line, name, outcome, NULL, NULL);
-  } else {
-    append_text(&line, name, outcome);
-  }
-  write_buf(o, &line);
+static void count_overlay(verify_overlay_totals *t, const verify_outcome *o) {
+  t->differed += o->result == VERIFY_FAILED ? 1 : 0;
+  t->rejected += o->result != VERIFY_FAILED && !o->ran ? 1 : 0;
+  t->distributed += o->ran && verify_is_distributed(o) ? 1 : 0;
+  t->fell_back += o->ran && !verify_is_distributed(o) ? 1 : 0;
 }
 
-void verify_report_generated(output *o, bool json, const verify_generated *query, verify_totals *totals) {
-  const verify_outcome *outcome = query->outcome;
-  buf line = {0};
-  count(outcome, totals);
-  if (json) {
-    append_json(&line, query->name, outcome, query->sql, query->shrunk);
-  } else if (outcome->result != VERIFY_PASSED) {
-    append_text(&line, query->name, outcome);
-    append_indented(&line, query->sql);
-    buf_printf(&line, "\n%s", query->shrunk == NULL ? "" : query->shrunk);
+void verify_report_query(verify_reporter *r, const verify_line *line) {
+  buf text = {0};
+  count(r, line);
+  if (line->overlay != NULL) {
+    count_overlay(line->overlay, line->outcome);
   }
-  write_buf(o, &line);
+  if (r->json) {
+    append_json(&text, line);
+  } else if (!r->is_brief || line->outcome->result != VERIFY_PASSED) {
+    append_text(&text, line);
+    if (line->sql != NULL) {
+      append_indented(&text, line->sql);
+      buf_printf(&text, "\n%s", line->shrunk == NULL ? "" : line->shrunk);
+    }
+  }
+  write_buf(r->out, &text);
 }
 
-void verify_report_reasons(output *o, const verify_totals *t) {
+void verify_report_reasons(const verify_reporter *r) {
+  const verify_totals *t = &r->totals;
   buf line = {0};
   for (size_t i = 0; i < t->n_reasons; i++) {
     buf_printf(&line, "%6zu %s\n", t->reasons[i].n, t->reasons[i].text);
   }
-  write_buf(o, &line);
+  write_buf(r->out, &line);
 }
 
-void verify_report_totals(output *o, bool json, const verify_totals *t) {
+static void append_overlays(buf *line, const verify_reporter *r) {
+  for (size_t i = 0; i < r->n_overlays; i++) {
+    const verify_overlay_totals *t = &r->overlays[i];
+    if (r->json) {
+      buf_text(line, "{\"overlay\": ");
+      json_string(line, t->name, strlen(t->name));
+    } else {
+      buf_printf(line, "%-20s", t->name);
+    }
+    buf_printf(line,
+               r->json ? ", \"distributed\": %zu, \"fell_back\": %zu, \"rejected\": %zu, \"differed\": %zu}\n"
+                       : " distributed %zu, fell back %zu, rejected %zu, differed %zu\n",
+               t->distributed, t->fell_back, t->rejected, t->differed);
+  }
+}
+
+void verify_report_totals(const verify_reporter *r) {
+  const verify_totals *t = &r->totals;
   buf line = {0};
-  if (json) {
+  append_overlays(&line, r);
+  if (r->json) {
     buf_printf(&line, "{\"distributed\": %zu, \"fell_back\": %zu, \"passed\": %zu, ", t->distributed,
                t->fell_back, t->passed);
     buf_printf(&line, "\"failed\": %zu, \"skipped\": %zu}\n", t->failed, t->skipped);
@@ -174,5 +202,5 @@ void verify_report_totals(output *o, bool json, const verify_totals *t) {
     buf_printf(&line, "distributed %zu, fell back %zu\n", t->distributed, t->fell_back);
     buf_printf(&line, "%zu passed, %zu failed, %zu skipped\n", t->passed, t->failed, t->skipped);
   }
-  write_buf(o, &line);
+  write_buf(r->out, &line);
 }

@@ -35,21 +35,31 @@ static hf_status make_view_of(verifier *v, const char *name, const char *query, 
 }
 
 hf_status verify_make_view(verifier *v, const char *name, const char *path, hf_error *error) {
-  buf query = {0}, sql = {0};
+  buf query = {0};
   buf_text(&query, "FROM ");
   buf_sql_string(&query, path);
-  buf_text(&sql, "CREATE VIEW ");
-  buf_sql_name(&sql, name);
-  buf_text(&sql, " AS ");
-  buf_text(&sql, buf_cstr(&query));
-  hf_status status = query.failed || sql.failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a view")
-                                                : run_on_session(v, buf_cstr(&sql), error);
+  hf_status status = query.failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a view")
+                                  : verify_view(v, name, buf_cstr(&query), error);
   if (status == HF_OK) {
     status = make_view_of(v, name, buf_cstr(&query), error);
   }
   buf_reset(&query);
-  buf_reset(&sql);
   return status;
+}
+
+/* The harness has names, and nothing else that a statement could change. */
+static hf_status run_on_side(verifier *v, const statement *head, hf_error *error) {
+  bool names_query = head->kind == STATEMENT_CREATE_VIEW || head->kind == STATEMENT_CACHE_TABLE;
+  if (names_query && head->query != NULL) {
+    return verify_view(v, head->name, head->query, error);
+  }
+  if (head->kind == STATEMENT_DROP_VIEW) {
+    verify_drop(v, head->name);
+    return HF_OK;
+  }
+  error_set(error, HF_E_STATEMENT_REFUSED, "overlays know queries and views only");
+  error_hint(error, "leave the statement out, or --overlay and --exchange");
+  return HF_E_STATEMENT_REFUSED;
 }
 
 /* Whatever is no query: on the session first, which knows what it accepts. */
@@ -60,7 +70,7 @@ static hf_status run_command(verifier *v, const statement *head, const char *sql
     error_hint(error, "leave SET and RESET out of what is verified");
     return HF_E_STATEMENT_REFUSED;
   }
-  HF_TRY(run_on_session(v, sql, error));
+  HF_TRY(v->side != NULL ? run_on_side(v, head, error) : run_on_session(v, sql, error));
   if (head->kind == STATEMENT_CREATE_VIEW || head->kind == STATEMENT_DROP_VIEW) {
     return engine_execute(witness_engine(v->witness), sql, error);
   }
@@ -68,13 +78,26 @@ static hf_status run_command(verifier *v, const statement *head, const char *sql
   return holds_query ? make_view_of(v, head->name, head->query, error) : HF_OK;
 }
 
-static void verify_one(verify_script *s, const char *sql, const char *name) {
+static void verify_under(verify_queries *q, const char *name, const char *sql,
+                         verify_overlay_totals *overlay) {
   verify_outcome outcome;
-  verify_query(s->verifier, sql, &outcome);
+  verify_query(q->verifier, sql, &outcome);
   if (interrupt_pending() == 0) {
-    verify_report_query(s->out, s->json, name, &outcome, &s->totals);
+    verify_line line = {.name = name, .outcome = &outcome, .overlay = overlay};
+    verify_report_query(q->report, &line);
   }
   verify_outcome_reset(&outcome);
+}
+
+void verify_each(verify_queries *q, const char *name, const char *sql) {
+  if (q->overlays == NULL) {
+    verify_under(q, name, sql, NULL);
+    return;
+  }
+  for (size_t i = 0; i < overlays_count(q->overlays) && interrupt_pending() == 0; i++) {
+    overlays_choose(q->overlays, i);
+    verify_under(q, name, sql, &q->report->overlays[i]);
+  }
 }
 
 static const char *name_of(verify_script *s, const script_place *place, arena *a) {
@@ -97,10 +120,10 @@ static hf_status run_statement(verify_script *s, const char *sql, const script_p
     if (name == NULL) {
       return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a statement");
     }
-    verify_one(s, sql, name);
+    verify_each(s->queries, name, sql);
     return HF_OK;
   }
-  return head.kind == STATEMENT_EMPTY ? HF_OK : run_command(s->verifier, &head, sql, error);
+  return head.kind == STATEMENT_EMPTY ? HF_OK : run_command(s->queries->verifier, &head, sql, error);
 }
 
 /* Runs text[0, length). */

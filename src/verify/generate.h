@@ -22,7 +22,7 @@ void generated_tables_free(generated_tables *t);
  * Arrow data of a client on the session's. To be called again after rows were left out.
  */
 hf_status generated_tables_write(generated_tables *t, const verifier *v, const char *dir, hf_error *error);
-/* Removes the views. */
+/* Removes the views of the split side. */
 void generated_tables_drop(generated_tables *t, const verifier *v);
 
 /* ----------------------------------------------------------------- queries */

@@ -157,15 +157,6 @@ static hf_status run_on_witness(const verifier *v, buf *sql, hf_error *error) {
   return status;
 }
 
-static hf_status run_on_session(const verifier *v, buf *sql, hf_error *error) {
-  relation *answer = NULL;
-  hf_status status = sql->failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for generated tables")
-                                 : session_sql(v->session, buf_cstr(sql), NULL, NULL, &answer, error);
-  relation_release(answer);
-  buf_reset(sql);
-  return status;
-}
-
 /* Rows first to end as a relation of i. */
 static void append_rows(buf *sql, const generated_table *t, size_t first, size_t end) {
   if (t->n_rows == (size_t)t->shape.rows) {
@@ -214,9 +205,9 @@ static void append_source(buf *sql, const writing *w) {
 }
 
 /* `from` NULL: its files. */
-static void append_view(buf *sql, const writing *w, const char *from) {
+static void append_query(buf *sql, const writing *w, const char *from) {
   const generated_table *t = w->table;
-  buf_printf(sql, "CREATE OR REPLACE VIEW %s AS SELECT ", t->shape.name);
+  buf_text(sql, "SELECT ");
   for (size_t i = 0; i < t->shape.n_columns; i++) {
     const generated_column *c = &t->columns[i];
     buf_text(sql, i == 0 ? "" : ", ");
@@ -236,10 +227,18 @@ static void append_view(buf *sql, const writing *w, const char *from) {
   }
 }
 
-/* The session gets the rows of the files as a stream, under a name of their own. */
+static hf_status make_view(const writing *w, const char *from) {
+  buf query = {0};
+  append_query(&query, w, from);
+  hf_status status = query.failed ? error_set(w->error, HF_E_OUT_OF_MEMORY, "no memory for generated tables")
+                                  : verify_view(w->v, w->table->shape.name, buf_cstr(&query), w->error);
+  buf_reset(&query);
+  return status;
+}
+
+/* The other side gets the rows of the files as a stream, under a name of their own. */
 static hf_status give_rows(const writing *w) {
   struct ArrowArrayStream rows;
-  relation *r = NULL;
   buf sql = {0}, name = {0};
   buf_text(&sql, "FROM ");
   append_source(&sql, w);
@@ -247,18 +246,13 @@ static hf_status give_rows(const writing *w) {
   hf_status status = sql.failed || name.failed
                          ? error_set(w->error, HF_E_OUT_OF_MEMORY, "no memory for generated tables")
                          : witness_run(w->v->witness, buf_cstr(&sql), &rows, w->error);
+  if (status == HF_OK) {
+    status = verify_rows(w->v, buf_cstr(&name), &rows, w->error);
+  }
+  if (status == HF_OK) {
+    status = make_view(w, buf_cstr(&name));
+  }
   buf_reset(&sql);
-  if (status == HF_OK) {
-    status = session_from_stream(w->v->session, &rows, &r, w->error);
-  }
-  if (status == HF_OK) {
-    status = session_create_view(w->v->session, r, buf_cstr(&name), true, w->error);
-    relation_release(r);
-  }
-  if (status == HF_OK) {
-    append_view(&sql, w, buf_cstr(&name));
-    status = run_on_session(w->v, &sql, w->error);
-  }
   buf_reset(&name);
   return status;
 }
@@ -269,13 +263,10 @@ static hf_status write_table(const writing *w) {
     HF_TRY(write_part(w, part));
   }
   buf sql = {0};
-  append_view(&sql, w, NULL);
+  buf_printf(&sql, "CREATE OR REPLACE VIEW %s AS ", w->table->shape.name);
+  append_query(&sql, w, NULL);
   HF_TRY(run_on_witness(w->v, &sql, w->error));
-  if (w->table->storage == STORED_BY_CLIENT) {
-    return give_rows(w);
-  }
-  append_view(&sql, w, NULL);
-  return run_on_session(w->v, &sql, w->error);
+  return w->table->storage == STORED_BY_CLIENT ? give_rows(w) : make_view(w, NULL);
 }
 
 hf_status generated_table_write(generated_tables *t, size_t table, const verifier *v, const char *dir,
@@ -298,13 +289,13 @@ hf_status generated_tables_write(generated_tables *t, const verifier *v, const c
 
 void generated_tables_drop(generated_tables *t, const verifier *v) {
   for (size_t i = 0; i < t->n; i++) {
-    buf sql = {0};
-    buf_printf(&sql, "DROP VIEW IF EXISTS %s", t->tables[i].shape.name);
-    run_on_session(v, &sql, NULL);
-    buf_printf(&sql, "DROP VIEW IF EXISTS %s_rows", t->tables[i].shape.name);
-    run_on_session(v, &sql, NULL);
-    buf_printf(&sql, "DROP VIEW IF EXISTS %s", t->tables[i].shape.name);
-    run_on_witness(v, &sql, NULL);
+    buf name = {0};
+    buf_printf(&name, "%s_rows", t->tables[i].shape.name);
+    verify_drop(v, t->tables[i].shape.name);
+    if (t->tables[i].storage == STORED_BY_CLIENT) {
+      verify_drop(v, buf_cstr(&name));
+    }
+    buf_reset(&name);
   }
 }
 

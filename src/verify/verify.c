@@ -38,11 +38,6 @@ static side run_session(verifier *v, const char *sql, hf_profile *profile) {
   uint64_t start = clock_monotonic_us();
   job_watch watch = {.cancel = v->cancel};
   relation *query = NULL;
-  if (v->split != NULL) {
-    s.status = v->split(v->split_context, sql, profile, &s.rows, &s.error);
-    s.elapsed_us = clock_monotonic_us() - start;
-    return s;
-  }
   s.status = session_sql(v->session, sql, &watch, profile, &query, &s.error);
   if (s.status == HF_OK) {
     s.status = session_collect(v->session, query, &watch, profile, &s.rows, &s.error);
@@ -136,6 +131,10 @@ static void judge_errors(const side *single, const side *split, verify_outcome *
 
 void verify_query(verifier *v, const char *sql, verify_outcome *out) {
   *out = (verify_outcome){0};
+  if (v->side != NULL) {
+    v->side->verify(v->side->context, sql, out);
+    return;
+  }
   side single = run_witness(v, sql);
   side split = run_session(v, sql, &out->profile);
   out->single_us = single.elapsed_us;
@@ -150,6 +149,50 @@ void verify_query(verifier *v, const char *sql, verify_outcome *out) {
   }
   side_reset(&single);
   side_reset(&split);
+}
+
+/* ------------------------------------------------------------------- names */
+
+static hf_status run_on_session(const verifier *v, buf *sql, hf_error *error) {
+  relation *answer = NULL;
+  hf_status status = sql->failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a view")
+                                 : session_sql(v->session, buf_cstr(sql), NULL, NULL, &answer, error);
+  relation_release(answer);
+  buf_reset(sql);
+  return status;
+}
+
+hf_status verify_view(const verifier *v, const char *name, const char *query, hf_error *error) {
+  if (v->side != NULL) {
+    return v->side->view(v->side->context, name, query, error);
+  }
+  buf sql = {0};
+  buf_text(&sql, "CREATE OR REPLACE VIEW ");
+  buf_sql_name(&sql, name);
+  buf_printf(&sql, " AS %s", query);
+  return run_on_session(v, &sql, error);
+}
+
+hf_status verify_rows(const verifier *v, const char *name, struct ArrowArrayStream *rows, hf_error *error) {
+  if (v->side != NULL) {
+    return v->side->rows(v->side->context, name, rows, error);
+  }
+  relation *r = NULL;
+  HF_TRY(session_from_stream(v->session, rows, &r, error));
+  hf_status status = session_create_view(v->session, r, name, true, error);
+  relation_release(r);
+  return status;
+}
+
+void verify_drop(const verifier *v, const char *name) {
+  if (v->side != NULL) {
+    v->side->drop(v->side->context, name);
+    return;
+  }
+  buf sql = {0};
+  buf_text(&sql, "DROP VIEW IF EXISTS ");
+  buf_sql_name(&sql, name);
+  run_on_session(v, &sql, NULL);
 }
 
 bool verify_is_distributed(const verify_outcome *o) {

@@ -54,21 +54,32 @@ typedef struct verify_outcome {
   buf reason; /* of a failure, a skip, or of passing without rows */
 } verify_outcome;
 
-/* Runs a query in parts, to its end; rows as a client gets them. */
-typedef hf_status (*verify_split_fn)(void *context, const char *sql, hf_profile *profile,
-                                     struct ArrowArrayStream *out, hf_error *error);
+/* What stands in the session's place: names, and queries over them. */
+typedef struct verify_side {
+  hf_status (*view)(void *context, const char *name, const char *query, hf_error *error);
+  /* Takes the rows. */
+  hf_status (*rows)(void *context, const char *name, struct ArrowArrayStream *rows, hf_error *error);
+  void (*drop)(void *context, const char *name);
+  /* Runs and judges; *out is zeroed. */
+  void (*verify)(void *context, const char *sql, verify_outcome *out);
+  void *context;
+} verify_side;
 
 typedef struct verifier {
   session *session;
   witness *witness;
   hf_cancel *cancel;
-  verify_split_fn split; /* takes the session's place in running queries; NULL: the session runs them */
-  void *split_context;
+  const verify_side *side; /* NULL: the session */
   bool rows_only; /* the queries to come are indeterminate: types and the number of rows are compared */
 } verifier;
 
 /* Runs and judges one query; *out is released by verify_outcome_reset. */
 void verify_query(verifier *v, const char *sql, verify_outcome *out);
+/* Names of the split side; the witness's are engine_execute's matter. A name that is there is replaced. */
+hf_status verify_view(const verifier *v, const char *name, const char *query, hf_error *error);
+/* Takes the rows. */
+hf_status verify_rows(const verifier *v, const char *name, struct ArrowArrayStream *rows, hf_error *error);
+void verify_drop(const verifier *v, const char *name);
 /* Two or more tasks of a stage had rows. */
 bool verify_is_distributed(const verify_outcome *o);
 void verify_outcome_reset(verify_outcome *o);
