@@ -6,11 +6,15 @@
  */
 #include "harness_internal.h"
 
+#include "base/file.h"
+
 #include <string.h>
 #include <strings.h>
 
 /* Jobs of streams' rows; those of queries count from 1. */
 #define STREAM_JOBS ((uint64_t)1 << 62)
+/* At least so many blocks, about, are made of a stream's rows. */
+enum { STREAM_BLOCKS = 16 };
 
 harness_name *harness_name_of(const hf_harness *h, const uuid *id) {
   harness_name *n = h->names;
@@ -235,6 +239,36 @@ hf_status hf_harness_files(hf_harness *h, const char *name, const char *format, 
 
 /* --------------------------------------------------------------------- streams */
 
+/* Writes them as the attempt that the name has now. */
+static hf_status write_rows(hf_harness *h, harness_name *n, struct ArrowArrayStream *rows,
+                            uint64_t block_bytes, block_index *index, hf_error *error) {
+  const char *dir = harness_dir(h, &n->local.refs[0], n->memory);
+  const block_sink_options sink = {.dir = dir,
+                                   .partitions = 1,
+                                   .ordered = true,
+                                   .budget_bytes = config_number(h->settings, CONFIG_SINK_BUDGET),
+                                   .batch_bytes = block_bytes,
+                                   .block_bytes = block_bytes};
+  return dir == NULL ? harness_no_memory(error) : block_write_stream(rows, &sink, n->memory, index, error);
+}
+
+static void nothing(void *context) {
+  (void)context;
+}
+
+/* Few blocks are few shares: rows of a small stream are written again, so that every task has some. */
+static hf_status write_small(hf_harness *h, harness_name *n, block_index *index, hf_error *error) {
+  const block_location whole = {.dir = harness_dir(h, &n->local.refs[0], n->memory)};
+  struct ArrowArrayStream rows;
+  if (whole.dir == NULL) {
+    return harness_no_memory(error);
+  }
+  HF_TRY(block_stream_open(&whole, 1, nothing, NULL, &rows, error));
+  n->local.refs[0].attempt.value++;
+  HF_TRY(write_rows(h, n, &rows, index->bytes / STREAM_BLOCKS + 1, index, error));
+  return file_remove_tree(whole.dir, error);
+}
+
 static hf_status take_stream(hf_harness *h, harness_name *n, struct ArrowArrayStream *rows, hf_error *error) {
   block_index index;
   n->local_id = uuid_new();
@@ -247,20 +281,15 @@ static hf_status take_stream(hf_harness *h, harness_name *n, struct ArrowArraySt
                                  .stage = {1},
                                  .task = {1},
                                  .attempt = {1}};
-  const char *dir = harness_dir(h, &n->local.refs[0], n->memory);
-  if (dir == NULL) {
-    return harness_no_memory(error);
+  HF_TRY(write_rows(h, n, rows, config_number(h->settings, CONFIG_SHUFFLE_BATCH_BYTES), &index, error));
+  if (index.n_blocks < STREAM_BLOCKS && index.rows > 1) {
+    HF_TRY(write_small(h, n, &index, error));
   }
-  const block_sink_options sink = {.dir = dir,
-                                   .partitions = 1,
-                                   .ordered = true,
-                                   .budget_bytes = config_number(h->settings, CONFIG_SINK_BUDGET),
-                                   .batch_bytes = config_number(h->settings, CONFIG_SHUFFLE_BATCH_BYTES),
-                                   .block_bytes = config_number(h->settings, CONFIG_SHUFFLE_BLOCK_BYTES)};
-  HF_TRY(block_write_stream(rows, &sink, n->memory, &index, error));
   n->local.columns = index.columns;
   n->local.rows = index.rows;
-  return relation_from_local(&n->local_id, dir, &index.columns, index.rows, &n->plain, error);
+  const char *dir = harness_dir(h, &n->local.refs[0], n->memory);
+  return dir == NULL ? harness_no_memory(error)
+                     : relation_from_local(&n->local_id, dir, &index.columns, index.rows, &n->plain, error);
 }
 
 hf_status hf_harness_stream(hf_harness *h, const char *name, struct ArrowArrayStream *rows, hf_error *error) {
