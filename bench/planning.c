@@ -16,12 +16,18 @@
 #define MEAN_TPCH_MS 15
 #define MEAN_TPCDS_MS 25
 #define WORST_MS 100
+/* Of all queries together, as many times as DuckDB's own EXPLAIN. */
+#define OF_EXPLAIN 5.0
+/* Stages a query, in the mean. */
+#define STAGES_TPCH 7
+#define STAGES_TPCDS 12
 
 typedef struct planning_bench {
   bench_suite suite;
   rival rival;
   hf_session *session;
   size_t runs;
+  uint64_t stages; /* of the query that ran last */
   char group[32];
 } planning_bench;
 
@@ -53,6 +59,7 @@ static double plan_ms(planning_bench *b, const char *sql) {
   }
   stream.release(&stream);
   hf_df_free(df);
+  b->stages = profile.stages_run;
   return parse_ms + (double)profile.planning_us / 1000;
 }
 
@@ -68,8 +75,8 @@ static void measure_query(planning_bench *b, size_t number, measure *m) {
   duckdb_free(sql);
 }
 
-static void measure_suite(planning_bench *b, double mean_must) {
-  double sum = 0, their_sum = 0, worst = 0;
+static void measure_suite(planning_bench *b, double mean_must, double stages_must) {
+  double sum = 0, their_sum = 0, worst = 0, stages = 0;
   for (size_t q = 1; q <= b->suite.n_queries; q++) {
     char name[24];
     snprintf(name, sizeof name, "q%02zu", q);
@@ -79,13 +86,15 @@ static void measure_suite(planning_bench *b, double mean_must) {
     sum += ms;
     their_sum += measure_median(m.theirs, m.runs);
     worst = ms > worst ? ms : worst;
+    stages += (double)b->stages;
   }
   double n = (double)b->suite.n_queries;
-  measure mean = {.group = b->group, .name = "mean", .rival = "EXPLAIN"};
+  measure mean = {.group = b->group, .name = "mean", .rival = "EXPLAIN", .must = OF_EXPLAIN};
   measure_add(&mean, sum / n, their_sum / n);
   measure_print(&mean);
   measure_print_limit(b->group, "mean", sum / n, "ms", mean_must);
   measure_print_limit(b->group, "worst", worst, "ms", WORST_MS);
+  measure_print_limit(b->group, "stages a query", stages / n, "stages", stages_must);
 }
 
 int main(int argc, char **argv) {
@@ -103,7 +112,7 @@ int main(int argc, char **argv) {
     rival_run(&b.rival, bench_suite_view(&b.suite, i), NULL);
     ours_run(b.session, bench_suite_view(&b.suite, i), NULL, NULL);
   }
-  measure_suite(&b, is_tpch ? MEAN_TPCH_MS : MEAN_TPCDS_MS);
+  measure_suite(&b, is_tpch ? MEAN_TPCH_MS : MEAN_TPCDS_MS, is_tpch ? STAGES_TPCH : STAGES_TPCDS);
   hf_session_close(b.session);
   bench_suite_close(&b.suite);
   rival_close(&b.rival);

@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
   hf_session *cut =
       ours_open(argv[3], argv[3], NULL); /* as many slots as threads: queries are cut into stages */
   name_tables(cut, argv[1]);
-  measure_suite(&r, cut, runs, "tpch in stages, one thread a slot", 0);
+  measure_suite(&r, cut, runs, "tpch in stages, one thread a slot", 1.40);
   hf_session_close(cut);
   rival_close(&r);
   return 0;

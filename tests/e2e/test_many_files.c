@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Thousands of small Parquet files in directories of a hive layout: all are listed
+ * and read once, keys have the type that all directories agree on, and what comes
+ * later is seen.
+ */
+#include "support/api_case.h"
+#include "support/oracle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DIRECTORIES = 50, FILES_A_DIRECTORY = 100, ROWS_A_FILE = 3 };
+
+static const char *text(const api_case *c, const char *sql) {
+  static char out[1024];
+  const char *at = strchr(sql, '@');
+  assert_non_null(at);
+  snprintf(out, sizeof out, "%.*s%s%s", (int)(at - sql), sql, c->dir, at + 1);
+  return out;
+}
+
+/* Links @/one.parquet (x: 0, 1, 2) as so many files of @/many/day=<day>. */
+static void make_directory(const api_case *c, const char *day, int files) {
+  char seed[128], dir[128], path[192];
+  snprintf(seed, sizeof seed, "%s/one.parquet", c->dir);
+  snprintf(dir, sizeof dir, "%s/many", c->dir);
+  mkdir(dir, 0755);
+  snprintf(dir, sizeof dir, "%s/many/day=%s", c->dir, day);
+  assert_int_equal(mkdir(dir, 0755), 0);
+  for (int i = 0; i < files; i++) {
+    snprintf(path, sizeof path, "%s/part-%04d.parquet", dir, i);
+    assert_int_equal(link(seed, path), 0);
+  }
+}
+
+static void make_files(const api_case *c) {
+  oracle *plain = oracle_open();
+  assert_null(oracle_run(plain, text(c, "COPY (SELECT i AS x FROM range(3) t(i)) TO '@/one.parquet'")));
+  oracle_close(plain);
+  for (int i = 0; i < DIRECTORIES; i++) {
+    char day[16];
+    snprintf(day, sizeof day, "%d", i);
+    make_directory(c, day, FILES_A_DIRECTORY);
+  }
+}
+
+static void files_are_all_read_once(void **state) {
+  api_case *c = *state;
+  make_files(c);
+  api_run(c, "SET tasks = 3");
+  hf_df *df =
+      api_sql(c, text(c, "SELECT count(*), sum(x)::BIGINT, sum(day)::BIGINT, count(DISTINCT day) FROM "
+                         "'@/many/*/*.parquet'"));
+  hf_profile profile = api_expect_df(c, df, "15000|15000|367500|50\n");
+  assert_int_equal(profile.source_files, DIRECTORIES * FILES_A_DIRECTORY);
+  assert_int_equal(profile.widest_tasks, 3);
+  assert_string_equal(profile.fallback, "");
+  char *plan = NULL;
+  assert_int_equal(hf_df_explain(df, &plan, NULL), HF_OK);
+  assert_non_null(strstr(plan, "read_parquet 5,000 files, 15,000 rows (estimated)"));
+  hf_text_free(plan);
+  hf_df_free(df);
+}
+
+/* No file of the first directory tells that a key is no number. */
+static void keys_have_the_type_of_all_directories(void **state) {
+  api_case *c = *state;
+  make_files(c);
+  api_expect(c, text(c, "SELECT DISTINCT typeof(day) FROM '@/many/*/*.parquet'"), "BIGINT\n");
+  make_directory(c, "later", 1);
+  api_expect(c, text(c, "SELECT DISTINCT typeof(day), count(*) FROM '@/many/*/*.parquet' GROUP BY 1"),
+             "VARCHAR|15003\n");
+  api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet' WHERE day = 'later'"), "3\n");
+}
+
+/* Of files and of directories; one that leads nowhere is no file. */
+static void links_among_plain_files_are_followed(void **state) {
+  api_case *c = *state;
+  make_files(c);
+  char target[128], path[160];
+  snprintf(target, sizeof target, "%s/many/day=7/part-0001.parquet", c->dir);
+  snprintf(path, sizeof path, "%s/many/day=7/part-0050a.parquet", c->dir);
+  assert_int_equal(symlink(target, path), 0);
+  snprintf(target, sizeof target, "%s/many/day=8", c->dir);
+  snprintf(path, sizeof path, "%s/many/day=08", c->dir);
+  assert_int_equal(symlink(target, path), 0);
+  api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet'"), "15303\n");
+  snprintf(path, sizeof path, "%s/many/day=9/broken.parquet", c->dir);
+  assert_int_equal(symlink("/nowhere/at/all", path), 0);
+  api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet'"), "15303\n");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, api_case_open_two_slots, api_case_close)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      CASE(files_are_all_read_once),
+      CASE(keys_have_the_type_of_all_directories),
+      CASE(links_among_plain_files_are_followed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
