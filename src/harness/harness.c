@@ -253,6 +253,16 @@ const char *harness_dir(const hf_harness *h, const block_ref *ref, arena *a) {
                       ref->task.value, ref->attempt.value);
 }
 
+void job_remove(const hf_harness *h, uint64_t job) {
+  arena *a = arena_new();
+  const block_ref all = {.session = h->session, .job = {job}};
+  const char *dir = a == NULL ? NULL : harness_dir(h, &all, a);
+  if (dir != NULL) {
+    file_remove_tree(dir, NULL);
+  }
+  arena_free(a);
+}
+
 hf_status hf_harness_set(hf_harness *h, const char *key, const char *value, hf_error *error) {
   if (h == NULL) {
     return error_set(error, HF_E_INVALID_ARGUMENT, "there is no harness");

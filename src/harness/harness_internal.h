@@ -77,6 +77,8 @@ engine_setting *harness_settings(const hf_harness *h, arena *a);
 const char *harness_dir(const hf_harness *h, const block_ref *ref, arena *a);
 /* The name whose cache node or rows have this id. */
 harness_name *harness_name_of(const hf_harness *h, const uuid *id);
+/* Removes what a job wrote. */
+void job_remove(const hf_harness *h, uint64_t job);
 /* Lets the answer go that single-node DuckDB gave last. */
 void harness_forget_answer(hf_harness *h);
 
@@ -86,6 +88,11 @@ relation_names harness_names(query_plan *p);
 /* After single-node DuckDB was opened anew; what was held is dropped. */
 hf_status names_again(hf_harness *h, hf_error *error);
 void names_free(hf_harness *h);
+/* A file that a query names, as it was resolved; `context` is the query_plan. NULL: it was not. */
+source *names_source(void *context, const source_request *request);
+/* Resolves those that lowering asks for. */
+hf_status names_resolve(query_plan *p, hf_error *error);
+void names_release(query_plan *p);
 hf_status harness_no_memory(hf_error *error);
 
 /* ---------------------------------------------------------------- plan.c */
@@ -100,7 +107,7 @@ typedef struct planned_input {
 } planned_input;
 
 typedef struct planned_stage {
-  const cut_stage *cut; /* NULL: the lowered query, whole */
+  const cut_stage *cut;
   uint32_t n_tasks, partitions;
   size_t n_inputs;
   const planned_input *inputs;
@@ -122,8 +129,8 @@ struct query_plan {
   size_t n_known;
   struct known_source *known;
   lowered query;
-  schema columns; /* of the result */
-  cut_graph graph;
+  schema columns;       /* of the result */
+  cut_graph graph;      /* one stage, when it was not cut */
   const char *fallback; /* why it was not cut; NULL: it was */
   size_t n_stages;
   planned_stage *stages; /* the last gives the result */
@@ -225,13 +232,11 @@ struct job_run {
 hf_status job_begin(job_run *j, const query_plan *plan, hf_error *error);
 hf_status job_execute(job_run *j, hf_error *error);
 void job_reset(job_run *j);
-void job_remove(const hf_harness *h, uint64_t job);
 /* The attempts of a stage's tasks that were begun last, in order. In `a`; NULL: no memory. */
 block_ref *job_outputs(const job_run *j, uint32_t stage, arena *a);
 /* The next attempt of a task; and its TaskSpec. */
 hf_status job_add_attempt(job_run *j, uint32_t stage, uint32_t number, task_run **out, hf_error *error);
 hf_status job_tell(const job_run *j, task_run *t, hf_error *error);
-void job_shuffle(job_run *j, task_run **tasks, size_t n);
 /* The error of a task as that of the job. */
 hf_status job_give_up(const task_run *t, hf_error *error);
 
@@ -240,6 +245,10 @@ void task_execute(task_run *t, size_t slot);
 /* Adds an input that the task reads; `rows` to come: UINT64_MAX: not known. */
 hf_status task_add_input(task_run *t, size_t number, const engine_input *like, uint64_t rows,
                          hf_error *error);
+
+/* overlays.c */
+/* Puts tasks into an order that is drawn, where one is asked for. */
+void job_shuffle(job_run *j, task_run **tasks, size_t n);
 /* Whether kill_task is about this attempt. */
 bool task_is_to_be_killed(const task_run *t);
 
@@ -293,8 +302,8 @@ hf_status report_make(const job_run *j, const query_plan *plan, hf_harness_repor
 
 /* ----------------------------------------------------------------- hold.c */
 
-/* What is known of a cache node. */
-void hold_look(const query_plan *p, const relation *cache_node, held_info *out);
+/* What is known of a cache node; `context` is the query_plan. */
+void hold_look(void *context, const relation *cache_node, held_info *out);
 /* Computes the rows of a name, unless they are there, and keeps them as those of a cached result. */
 hf_status hold_fill(hf_harness *h, const relation *cache_node, const hf_harness_config *how, hf_error *error);
 void hold_drop(hf_harness *h, harness_name *name);

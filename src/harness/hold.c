@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-void hold_look(const query_plan *p, const relation *cache_node, held_info *out) {
+void hold_look(void *context, const relation *cache_node, held_info *out) {
+  const query_plan *p = context;
   const uuid id = relation_look(cache_node).cache_id;
   const harness_name *name = harness_name_of(p->h, &id);
   bool is_held = p->config->hold == HF_HARNESS_HOLD_HELD;

@@ -8,8 +8,6 @@
  */
 #include "harness_internal.h"
 
-#include "base/file.h"
-
 /* --------------------------------------------------------------- what tasks are told */
 
 static block_ref attempt_ref(const job_run *j, uint32_t stage, uint32_t task, attempt_id attempt) {
@@ -106,23 +104,6 @@ static bool is_ready(const job_run *j, uint32_t stage) {
   return true;
 }
 
-/* splitmix64 */
-static uint64_t draw(job_run *j) {
-  uint64_t z = (j->random += UINT64_C(0x9e3779b97f4a7c15));
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
-
-void job_shuffle(job_run *j, task_run **tasks, size_t n) {
-  for (size_t i = n; j->config->order_seed != 0 && i > 1; i--) {
-    size_t other = (size_t)(draw(j) % i);
-    task_run *moved = tasks[i - 1];
-    tasks[i - 1] = tasks[other];
-    tasks[other] = moved;
-  }
-}
-
 /* All tasks that can run now. */
 static hf_status wave_make(job_run *j, task_run **wave, size_t *n, hf_error *error) {
   *n = 0;
@@ -154,9 +135,7 @@ hf_status job_give_up(const task_run *t, hf_error *error) {
     error->stage = t->stage + 1;
     error->task = t->number + 1;
     error->attempt = t->attempt.value;
-    if (stage->cut != NULL) {
-      cut_clean_error(stage->cut, error);
-    }
+    cut_clean_error(stage->cut, error);
   }
   return t->status;
 }
@@ -231,14 +210,4 @@ hf_status job_execute(job_run *j, hf_error *error) {
 void job_reset(job_run *j) {
   arena_free(j->memory);
   *j = (job_run){0};
-}
-
-void job_remove(const hf_harness *h, uint64_t job) {
-  arena *a = arena_new();
-  const block_ref all = {.session = h->session, .job = {job}};
-  const char *dir = a == NULL ? NULL : harness_dir(h, &all, a);
-  if (dir != NULL) {
-    file_remove_tree(dir, NULL);
-  }
-  arena_free(a);
 }

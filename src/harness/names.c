@@ -356,3 +356,44 @@ hf_status hf_harness_view(hf_harness *h, const char *name, const char *query, hf
   }
   return name_add(h, call.n, error);
 }
+
+/* --------------------------------------------------------------- files of a query */
+
+typedef struct known_source {
+  const source_request *request;
+  source *source;
+} known_source;
+
+source *names_source(void *context, const source_request *request) {
+  const query_plan *p = context;
+  for (size_t i = 0; i < p->n_known; i++) {
+    if (p->known[i].request == request) {
+      return p->known[i].source;
+    }
+  }
+  return NULL;
+}
+
+hf_status names_resolve(query_plan *p, hf_error *error) {
+  size_t n = p->query.n_needed_sources;
+  known_source *known = arena_array(p->memory, p->n_known + n, sizeof *known);
+  if (known == NULL) {
+    return harness_no_memory(error);
+  }
+  if (p->n_known > 0) {
+    memcpy(known, p->known, p->n_known * sizeof *known);
+  }
+  p->known = known;
+  for (size_t i = 0; i < n; i++) {
+    known[p->n_known].request = p->query.needed_sources[i];
+    HF_TRY(source_resolve(p->h->sources, known[p->n_known].request, &known[p->n_known].source, error));
+    p->n_known++;
+  }
+  return HF_OK;
+}
+
+void names_release(query_plan *p) {
+  for (size_t i = 0; i < p->n_known; i++) {
+    source_release(p->known[i].source);
+  }
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The overlays: ways of running that a right engine does not show in its answers. A table. */
-#include "holdfast/harness.h"
+/* The overlays: ways of running that a right engine does not show in its answers. A table, and what it draws. */
+#include "harness_internal.h"
 
 #include <string.h>
 
@@ -56,4 +56,27 @@ const hf_harness_overlay *hf_harness_overlay_named(const char *name) {
     }
   }
   return NULL;
+}
+
+/* splitmix64 */
+static uint64_t draw(job_run *j) {
+  uint64_t z = (j->random += UINT64_C(0x9e3779b97f4a7c15));
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+void job_shuffle(job_run *j, task_run **tasks, size_t n) {
+  for (size_t i = n; j->config->order_seed != 0 && i > 1; i--) {
+    size_t other = (size_t)(draw(j) % i);
+    task_run *moved = tasks[i - 1];
+    tasks[i - 1] = tasks[other];
+    tasks[other] = moved;
+  }
+}
+
+/* The task of that number, or the last where there are fewer; its first attempt. */
+bool task_is_to_be_killed(const task_run *t) {
+  uint32_t n = t->job->plan->stages[t->stage].n_tasks, number = t->job->config->kill_task;
+  return number > 0 && t->attempt.value == 1 && t->number + 1 == (number < n ? number : n);
 }

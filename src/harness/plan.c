@@ -8,60 +8,21 @@
  */
 #include "harness_internal.h"
 
-#include "sql/token.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 /* As the scheduler has it: what a join side may have to be read whole by every task. */
 #define BROADCAST_BYTES ((uint64_t)64 << 20)
 
-typedef struct known_source {
-  const source_request *request;
-  source *source;
-} known_source;
-
 /* ------------------------------------------------------------------ lowering */
-
-static source *source_of(void *context, const source_request *request) {
-  const query_plan *p = context;
-  for (size_t i = 0; i < p->n_known; i++) {
-    if (p->known[i].request == request) {
-      return p->known[i].source;
-    }
-  }
-  return NULL;
-}
-
-static void held_of(void *context, const relation *cache_node, held_info *out) {
-  hold_look(context, cache_node, out);
-}
-
-static hf_status learn_sources(query_plan *p, hf_error *error) {
-  size_t n = p->query.n_needed_sources;
-  known_source *known = arena_array(p->memory, p->n_known + n, sizeof *known);
-  if (known == NULL) {
-    return harness_no_memory(error);
-  }
-  if (p->n_known > 0) {
-    memcpy(known, p->known, p->n_known * sizeof *known);
-  }
-  p->known = known;
-  for (size_t i = 0; i < n; i++) {
-    known[p->n_known].request = p->query.needed_sources[i];
-    HF_TRY(source_resolve(p->h->sources, known[p->n_known].request, &known[p->n_known].source, error));
-    p->n_known++;
-  }
-  return HF_OK;
-}
 
 /* Lowering does no I/O: it says what it needs to know, and begins again. */
 static hf_status lower(query_plan *p, hf_error *error) {
-  const lower_knowledge knowledge = {.held = held_of, .source_of = source_of, .context = p};
+  const lower_knowledge knowledge = {.held = hold_look, .source_of = names_source, .context = p};
   do {
     p->query = (lowered){0};
     HF_TRY(plan_lower(p->relation, &knowledge, p->memory, &p->query, error));
-    HF_TRY(learn_sources(p, error));
+    HF_TRY(names_resolve(p, error));
     for (size_t i = 0; i < p->query.n_needed_held; i++) {
       HF_TRY(hold_fill(p->h, p->query.needed_held[i], p->config, error));
     }
@@ -85,36 +46,6 @@ static bool is_ordered(const query_plan *p) {
 
 /* ------------------------------------------------------------------- cutting */
 
-static hf_status fall_back(query_plan *p, const char *node, const char *reason, hf_error *error) {
-  p->graph = (cut_graph){0};
-  p->fallback = arena_printf(p->memory, "%s%s%s", node, node[0] == '\0' ? "" : ": ", reason);
-  return p->fallback == NULL ? harness_no_memory(error) : HF_OK;
-}
-
-static hf_status fall_back_refused(query_plan *p, const tree_refusal *refusal, hf_error *error) {
-  return fall_back(p, refusal->node == NULL ? "plan" : refusal->node,
-                   refusal->reason == NULL ? tree_refusal_sentence(refusal->code) : refusal->reason, error);
-}
-
-/* DuckDB's optimised plan as a tree; *root NULL: it fell back. */
-static hf_status read_tree(query_plan *p, const tree_node **root, hf_error *error) {
-  engine *planner = p->h->planner;
-  const char *sql = NULL, *json = NULL, *why = NULL;
-  engine_scan *scans = NULL;
-  tree_refusal refusal = {0};
-  HF_TRY(plan_text_for_planner(&p->query, p->memory, &sql, &scans, error));
-  if (config_bool(p->h->settings, CONFIG_SQL_INTEGER_DIVISION)) {
-    HF_TRY(token_divide_whole(sql, p->memory, &sql, error));
-  }
-  engine_set_scans(planner, scans, p->query.n_inputs);
-  HF_TRY(engine_plan_json(planner, sql, p->memory, &json, &why, error));
-  if (json == NULL) {
-    return fall_back(p, "DuckDB cannot serialise the plan", why, error);
-  }
-  HF_TRY(plan_tree_read(json, strlen(json), p->memory, root, &refusal, error));
-  return *root == NULL ? fall_back_refused(p, &refusal, error) : HF_OK;
-}
-
 static hf_status cut_sources(const query_plan *p, const cut_source **out, hf_error *error) {
   cut_source *sources = arena_array(p->memory, p->query.n_inputs, sizeof *sources);
   for (size_t i = 0; sources != NULL && i < p->query.n_inputs; i++) {
@@ -131,22 +62,15 @@ static hf_status cut_sources(const query_plan *p, const cut_source **out, hf_err
   return sources == NULL ? harness_no_memory(error) : HF_OK;
 }
 
-static const schema *source_columns_of(const void *context, const char *source_id) {
-  const query_plan *p = context;
-  return &p->query.inputs[strtoul(source_id, NULL, 10)].columns;
-}
-
-/* Every part of this that refuses is a reason to run the query as one task. */
 static hf_status cut(query_plan *p, hf_error *error) {
   static const cut_whole_side sides[] = {CUT_WHOLE_IF_SMALL, CUT_WHOLE_ALWAYS, CUT_WHOLE_NEVER};
   const hf_harness_config *c = p->config;
-  const tree_node *root = NULL;
-  tree_refusal refusal = {0};
+  const staging_query query = {.planner = p->h->planner,
+                               .lowered = &p->query,
+                               .columns = &p->columns,
+                               .divides_whole = config_bool(p->h->settings, CONFIG_SQL_INTEGER_DIVISION),
+                               .memory = p->memory};
   uint32_t partitions = c->partitions == 0 ? c->tasks : c->partitions;
-  HF_TRY(read_tree(p, &root, error));
-  if (root == NULL) {
-    return HF_OK;
-  }
   cut_options options = {
       .tasks = partitions < 2 ? 2 : partitions,
       .broadcast_bytes = BROADCAST_BYTES,
@@ -156,20 +80,13 @@ static hf_status cut(query_plan *p, hf_error *error) {
       .first_of_many = !config_bool(p->h->settings, CONFIG_SQL_SCALAR_SUBQUERY_ERROR),
       .n_sources = p->query.n_inputs,
   };
+  const tree_node *root = NULL;
   HF_TRY(cut_sources(p, &options.sources, error));
-  HF_TRY(stage_cut(root, &options, p->memory, &p->graph, &refusal, error));
-  if (p->graph.n_stages == 0) {
-    return fall_back_refused(p, &refusal, error);
+  HF_TRY(staging_read_tree(&query, &root, &p->fallback, error));
+  if (root != NULL) {
+    HF_TRY(staging_cut(&query, root, &options, &p->graph, &p->fallback, error));
   }
-  const staging_check check = {.planner = p->h->planner,
-                               .graph = &p->graph,
-                               .columns = &p->columns,
-                               .source_columns = source_columns_of,
-                               .context = p,
-                               .memory = p->memory};
-  const char *why = NULL;
-  HF_TRY(staging_check_graph(&check, &why, error));
-  return why == NULL ? HF_OK : fall_back(p, "", why, error);
+  return p->fallback == NULL ? HF_OK : staging_whole(&query, p->fallback, &p->graph, error);
 }
 
 /* -------------------------------------------------------------------- inputs */
@@ -254,8 +171,8 @@ static hf_status encode(const query_plan *p, size_t number, const schema *column
   return status == HF_OK && out->plan == NULL ? harness_no_memory(error) : status;
 }
 
-/* A stage that was cut; a task of it reads files, blocks of a name, or what earlier stages wrote. */
-static hf_status plan_cut_stage(const query_plan *p, size_t number, planned_stage *out, hf_error *error) {
+/* A task of a stage reads files, blocks of a name, or what earlier stages wrote. */
+static hf_status plan_stage(const query_plan *p, size_t number, planned_stage *out, hf_error *error) {
   const cut_stage *from = out->cut;
   stage_piece *pieces = arena_array(p->memory, from->n_pieces, sizeof *pieces);
   stage_input *inputs = arena_array(p->memory, from->n_inputs, sizeof *inputs);
@@ -288,49 +205,18 @@ static hf_status plan_cut_stage(const query_plan *p, size_t number, planned_stag
   return encode(p, number, number + 1 == p->n_stages ? &p->columns : &from->columns, &plan, out, error);
 }
 
-/* The lowered query itself, in one task. */
-static hf_status plan_whole(const query_plan *p, planned_stage *out, hf_error *error) {
-  size_t n = p->query.n_inputs;
-  stage_piece *pieces = arena_array(p->memory, p->query.n_pieces, sizeof *pieces);
-  stage_input *inputs = arena_array(p->memory, n, sizeof *inputs);
-  planned_input *planned = arena_array(p->memory, n, sizeof *planned);
-  if (pieces == NULL || inputs == NULL || planned == NULL) {
-    return harness_no_memory(error);
-  }
-  for (size_t i = 0; i < p->query.n_pieces; i++) {
-    pieces[i] = (stage_piece){p->query.pieces[i].text, p->query.pieces[i].input};
-  }
-  for (size_t i = 0; i < n; i++) {
-    planned[i] = (planned_input){.share = CUT_ALL, .n_given = 1};
-    HF_TRY(plan_source(p, &p->query.inputs[i], true, &inputs[i], &planned[i], error));
-    inputs[i].ordered = inputs[i].kind == STAGE_INPUT_BLOCKS;
-  }
-  out->n_inputs = n;
-  out->inputs = planned;
-  stage_plan plan = {.n_pieces = p->query.n_pieces, .pieces = pieces, .n_inputs = n, .inputs = inputs};
-  return encode(p, 0, &p->columns, &plan, out, error);
-}
-
 static hf_status plan_stages(query_plan *p, hf_error *error) {
-  p->n_stages = p->graph.n_stages == 0 ? 1 : p->graph.n_stages;
+  p->n_stages = p->graph.n_stages;
   p->stages = arena_array(p->memory, p->n_stages, sizeof *p->stages);
-  if (p->stages == NULL) {
-    return harness_no_memory(error);
-  }
-  if (p->graph.n_stages == 0) {
-    p->stages[0] = (planned_stage){.n_tasks = 1, .partitions = 1, .ordered = true};
-    return plan_whole(p, &p->stages[0], error);
-  }
-  for (size_t i = 0; i < p->n_stages; i++) {
+  for (size_t i = 0; p->stages != NULL && i < p->n_stages; i++) {
     const cut_stage *from = &p->graph.stages[i];
-    bool is_last = i + 1 == p->n_stages;
     p->stages[i] = (planned_stage){.cut = from,
                                    .n_tasks = from->one_task ? 1 : p->config->tasks,
                                    .partitions = from->partitions < 1 ? 1 : from->partitions,
-                                   .ordered = from->ordered || (is_last && is_ordered(p))};
-    HF_TRY(plan_cut_stage(p, i, &p->stages[i], error));
+                                   .ordered = from->ordered || (i + 1 == p->n_stages && is_ordered(p))};
+    HF_TRY(plan_stage(p, i, &p->stages[i], error));
   }
-  return HF_OK;
+  return p->stages == NULL ? harness_no_memory(error) : HF_OK;
 }
 
 /* ---------------------------------------------------------------------- door */
@@ -343,13 +229,10 @@ hf_status query_plan_bind(query_plan *p, const char *sql, hf_error *error) {
 }
 
 hf_status query_plan_make(query_plan *p, hf_error *error) {
-  engine *planner = p->h->planner;
   p->job = ++p->h->last_job;
   HF_TRY(lower(p, error));
-  HF_TRY(plan_describe(planner, &p->query, p->memory, &p->columns, error));
-  hf_status status = cut(p, error);
-  engine_set_scans(planner, NULL, 0); /* they are the plan's memory */
-  HF_TRY(status);
+  HF_TRY(plan_describe(p->h->planner, &p->query, p->memory, &p->columns, error));
+  HF_TRY(cut(p, error));
   return plan_stages(p, error);
 }
 
@@ -366,9 +249,7 @@ hf_status query_plan_begin(query_plan *p, hf_harness *h, const hf_harness_config
 }
 
 void query_plan_reset(query_plan *p) {
-  for (size_t i = 0; i < p->n_known; i++) {
-    source_release(p->known[i].source);
-  }
+  names_release(p);
   if (p->own_relation != NULL) {
     relation_release(p->own_relation);
   }

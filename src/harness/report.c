@@ -46,13 +46,12 @@ static bool edges_make(const job_run *j, uint32_t number, arena *a, hf_harness_s
 static bool stage_make(const job_run *j, uint32_t number, arena *a, hf_harness_stage *out) {
   const planned_stage *stage = &j->plan->stages[number];
   uint64_t *rows = arena_array(a, stage->n_tasks, sizeof *rows);
-  *out = (hf_harness_stage){
-      .what = arena_strdup(a, stage->cut == NULL ? "the query as it is" : stage->cut->what),
-      .why_one =
-          arena_strdup(a, stage->cut == NULL || stage->cut->why_one == NULL ? "" : stage->cut->why_one),
-      .tasks = stage->n_tasks,
-      .partitions = stage->partitions,
-      .task_rows = rows};
+  *out =
+      (hf_harness_stage){.what = arena_strdup(a, stage->cut->what),
+                         .why_one = arena_strdup(a, stage->cut->why_one == NULL ? "" : stage->cut->why_one),
+                         .tasks = stage->n_tasks,
+                         .partitions = stage->partitions,
+                         .task_rows = rows};
   for (uint32_t t = 0; rows != NULL && t < stage->n_tasks; t++) {
     rows[t] = j->done[number][t] == NULL ? 0 : j->done[number][t]->rows;
   }

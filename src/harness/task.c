@@ -61,12 +61,6 @@ static hf_status run_sql(task_run *t) {
   return status;
 }
 
-/* The task of that number, or the last where there are fewer; its first attempt. */
-bool task_is_to_be_killed(const task_run *t) {
-  uint32_t n = t->job->plan->stages[t->stage].n_tasks, number = t->job->config->kill_task;
-  return number > 0 && t->attempt.value == 1 && t->number + 1 == (number < n ? number : n);
-}
-
 static hf_status run_steps(task_run *t) {
   const exchange_kind *exchange = t->job->exchange;
   HF_TRY(decode(t));

@@ -7,10 +7,8 @@
  */
 #include "scheduler/scheduler_internal.h"
 
-#include "sql/token.h"
 #include "staging/staging.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Input for one task; what a join side may have to be read whole by every task. */
@@ -44,15 +42,6 @@ static hf_status fall_back(planning *p, const char *reason, hf_error *error) {
   p->graph = (cut_graph){0};
   p->fallback = arena_strdup(p->memory, reason);
   return p->fallback == NULL ? no_memory(error) : HF_OK;
-}
-
-static hf_status fall_back_refused(planning *p, const tree_refusal *refusal, hf_error *error) {
-  buf reason = {0};
-  buf_printf(&reason, "%s: %s", refusal->node == NULL ? "plan" : refusal->node,
-             refusal->reason == NULL ? tree_refusal_sentence(refusal->code) : refusal->reason);
-  hf_status status = reason.failed ? no_memory(error) : fall_back(p, buf_cstr(&reason), error);
-  buf_reset(&reason);
-  return status;
 }
 
 /* ------------------------------------------------------------------ sources */
@@ -128,41 +117,19 @@ static bool has_setting(const job_settings *settings, const char *name, const ch
 
 /* ------------------------------------------------------------------ cutting */
 
-/* The optimised plan as a tree; *root NULL: it fell back. */
-static hf_status read_tree(engine *planner_engine, planning *p, const tree_node **root, hf_error *error) {
-  const char *sql = NULL, *json = NULL, *why = NULL;
-  engine_scan *scans = NULL;
-  *root = NULL;
-  HF_TRY(plan_text_for_planner(&p->query, p->memory, &sql, &scans, error));
-  if (has_setting(p->settings, "integer_division", "true")) {
-    HF_TRY(token_divide_whole(sql, p->memory, &sql, error));
-  }
-  engine_set_scans(planner_engine, scans, p->query.n_inputs);
-  hf_status status = engine_plan_json(planner_engine, sql, p->memory, &json, &why, error);
-  engine_set_scans(planner_engine, NULL, 0);
-  HF_TRY(status);
-  if (json == NULL) {
-    why = arena_printf(p->memory, "DuckDB cannot serialise the plan: %s", why);
-    return why == NULL ? no_memory(error) : fall_back(p, why, error);
-  }
-  tree_refusal refusal = {0};
-  HF_TRY(plan_tree_read(json, strlen(json), p->memory, root, &refusal, error));
-  return *root == NULL ? fall_back_refused(p, &refusal, error) : HF_OK;
-}
-
-static const schema *columns_of_source(const void *context, const char *source_id) {
-  const planning *p = context;
-  return &p->query.inputs[strtoul(source_id, NULL, 10)].columns;
-}
-
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
+  const staging_query query = {.planner = planner_engine,
+                               .lowered = &p->query,
+                               .columns = &p->columns,
+                               .divides_whole = has_setting(p->settings, "integer_division", "true"),
+                               .memory = p->memory};
   const tree_node *root = NULL;
-  HF_TRY(read_tree(planner_engine, p, &root, error));
+  const char *why = NULL;
+  HF_TRY(staging_read_tree(&query, &root, &why, error));
   if (root == NULL) {
-    return HF_OK;
+    return fall_back(p, why, error);
   }
   HF_TRY(pruning_note(p, root, error));
-  tree_refusal refusal = {0};
   cut_options options = {.tasks = p->n_tasks,
                          .broadcast_bytes = TASK_BYTES,
                          .first_of_many =
@@ -175,17 +142,6 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
   if (options.sources == NULL) {
     return no_memory(error);
   }
-  HF_TRY(stage_cut(root, &options, p->memory, &p->graph, &refusal, error));
-  if (p->graph.n_stages == 0) {
-    return fall_back_refused(p, &refusal, error);
-  }
-  const char *why = NULL;
-  staging_check check = {.planner = planner_engine,
-                         .graph = &p->graph,
-                         .columns = &p->columns,
-                         .source_columns = columns_of_source,
-                         .context = p,
-                         .memory = p->memory};
-  HF_TRY(staging_check_graph(&check, &why, error));
+  HF_TRY(staging_cut(&query, root, &options, &p->graph, &why, error));
   return why == NULL ? HF_OK : fall_back(p, why, error);
 }

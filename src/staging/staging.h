@@ -9,6 +9,7 @@
 #define HF_STAGING_STAGING_H
 
 #include "engine/engine.h"
+#include "plan/lower.h"
 #include "source/source.h"
 #include "stage/cut.h"
 #include "stage/stage.h"
@@ -30,6 +31,27 @@ typedef struct staging_check {
  * Errors: CANCELLED, OUT_OF_MEMORY.
  */
 hf_status staging_check_graph(const staging_check *check, const char **why, hf_error *error);
+
+/* ------------------------------------------------------------------- cutting */
+
+typedef struct staging_query {
+  engine *planner; /* its scans are changed */
+  const lowered *lowered;
+  const schema *columns; /* of its result */
+  bool divides_whole;    /* the setting integer_division */
+  arena *memory;
+} staging_query;
+
+/* DuckDB's optimised plan of the query as a tree; *root NULL: *why tells why it must run as one task. Errors: those of
+ * engine_plan_json and plan_tree_read. */
+hf_status staging_read_tree(const staging_query *q, const tree_node **root, const char **why,
+                            hf_error *error);
+/* Cuts the tree and checks the graph; sources have the numbers of the query's inputs. No stages: *why tells why. */
+hf_status staging_cut(const staging_query *q, const tree_node *root, const cut_options *options,
+                      cut_graph *out, const char **why, hf_error *error);
+
+/* A graph of one stage of one task: the lowered query itself, inputs in order. Errors: OUT_OF_MEMORY. */
+hf_status staging_whole(const staging_query *q, const char *why, cut_graph *out, hf_error *error);
 
 /* ------------------------------------------------------------------- shares */
 
