@@ -330,6 +330,26 @@ static hf_status write_limit(writer *w, const tree_node *node) {
   return write_bound_query(w, "OFFSET", limit->offset_expression, &child);
 }
 
+static hf_status write_sample(writer *w, const tree_node *node) {
+  static const char *const methods[] = {"system", "bernoulli", "reservoir"};
+  write_source child = source_of(w, node);
+  const tree_sample *sample = node->sample;
+  write_select(w, node);
+  write_columns(w, child.alias, NULL, node->n_columns, 0);
+  HF_TRY(write_from_child(w, &child));
+  if (sample->is_percent) {
+    buf_printf(write_to(w), " USING SAMPLE %.17g%%", sample->percent);
+  } else {
+    buf_printf(write_to(w), " USING SAMPLE %llu ROWS", (unsigned long long)sample->rows);
+  }
+  buf_printf(write_to(w), " (%s", methods[sample->method]);
+  if (sample->has_seed) {
+    buf_printf(write_to(w), ", %llu", (unsigned long long)sample->seed);
+  }
+  buf_char(write_to(w), ')');
+  return HF_OK;
+}
+
 hf_status write_operator(writer *w, const tree_node *node) {
   switch (node->kind) {
     case TREE_DUMMY:
@@ -355,6 +375,8 @@ hf_status write_operator(writer *w, const tree_node *node) {
       return write_top_n(w, node);
     case TREE_LIMIT:
       return write_limit(w, node);
+    case TREE_SAMPLE:
+      return write_sample(w, node);
     default:
       return write_refuse(w, TREE_REFUSED_OPERATOR, tree_kind_name(node->kind), "not written here");
   }

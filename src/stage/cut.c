@@ -94,6 +94,8 @@ hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *
       return cut_top_n(c, node, order, out);
     case TREE_LIMIT:
       return cut_limit(c, node, order, out);
+    case TREE_SAMPLE:
+      return cut_sample(c, node, order, out);
     case TREE_JOIN:
     case TREE_ASOF_JOIN:
     case TREE_ANY_JOIN:

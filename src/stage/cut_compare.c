@@ -99,7 +99,7 @@ static bool is_any_ordered(const tree_node *node) {
 }
 
 bool cut_relies_on_order(const tree_node *node) {
-  bool relies = node->kind == TREE_LIMIT || node->kind == TREE_POSITIONAL_JOIN ||
+  bool relies = node->kind == TREE_LIMIT || node->kind == TREE_SAMPLE || node->kind == TREE_POSITIONAL_JOIN ||
                 (node->kind == TREE_DISTINCT && node->n_expressions < node->n_columns) ||
                 is_any_ordered(node);
   for (size_t i = 0; !relies && i < node->n_children; i++) {

@@ -77,7 +77,8 @@ typedef struct cut_keys {
 } cut_keys;
 
 /* Why one task runs what the table of placements gives to one. These, "" and a function's name with () are no fallback. */
-extern const char cut_why_window[], cut_why_positional[], cut_why_all_rows[], cut_why_order[];
+extern const char cut_why_window[], cut_why_positional[], cut_why_all_rows[], cut_why_order[],
+    cut_why_sample[];
 /* The graver of two reasons. */
 const char *cut_graver(const char *why, const char *other);
 bool cut_is_fallback(const char *why);
@@ -125,6 +126,7 @@ hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part
 /* cut_row.c */
 hf_status cut_limit(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_top_n(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+hf_status cut_sample(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_sort(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 /* cut_aggregate.c */
 hf_status cut_aggregate(cutter *c, const tree_node *node, cut_order order, cut_part *out);

@@ -150,8 +150,13 @@ static hf_status place(joining *x, int whole, bool ordered) {
     return HF_OK;
   }
   if (x->keys[LEFT].n == 0) {
-    const char *why = cut_text(c, "a join (%s) without keys of a side that cannot be whole in every task",
-                               x->node->join == NULL ? "CROSS" : tree_join_type_name(x->node->join->type));
+    bool is_whole =
+        (x->sides[LEFT].is_one && may_be_whole(x->node, RIGHT)) ||
+        (x->sides[RIGHT].is_one && may_be_whole(x->node, LEFT)); /* in the one task that has the other */
+    const char *why =
+        is_whole ? ""
+                 : cut_text(c, "a join (%s) without keys of a side that cannot be whole in every task",
+                            x->node->join == NULL ? "CROSS" : tree_join_type_name(x->node->join->type));
     HF_TRY(cut_gather(c, &x->sides[LEFT], ordered, why));
     return cut_gather(c, &x->sides[RIGHT], ordered, why);
   }

@@ -152,6 +152,18 @@ hf_status cut_top_n(cutter *c, const tree_node *node, cut_order order, cut_part 
   return put_limit(c, node, false, "top", out);
 }
 
+/* A share of the rows, each drawn by itself, is drawn in each task; a number of rows, or what a seed repeats, once. */
+hf_status cut_sample(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  bool is_apart =
+      node->sample->method != SAMPLE_RESERVOIR && node->sample->is_percent && !node->sample->has_seed;
+  HF_TRY(cut_node(c, node->children[0], is_apart ? order : ORDER_NEEDED, out));
+  if (!is_apart) {
+    HF_TRY(cut_gather(c, out, true, cut_why_sample));
+  }
+  out->what = cut_text(c, "%s, sample", out->what);
+  return cut_put(c, node, out, 1, &out->node);
+}
+
 hf_status cut_sort(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   (void)order;
   HF_TRY(cut_node(c, node->children[0], ORDER_ANY, out));

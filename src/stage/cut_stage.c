@@ -19,10 +19,12 @@ static const double SMALL_OF_BROADCAST = 64;
 const char cut_why_window[] = "window functions without a common PARTITION BY";
 const char cut_why_positional[] = "POSITIONAL JOIN";
 const char cut_why_all_rows[] = "an aggregate that needs all rows";
+const char cut_why_sample[] = "SAMPLE of all rows together";
 const char cut_why_order[] = "UNION ALL whose order matters";
 
 bool cut_is_fallback(const char *why) {
-  const char *const placed[] = {"", cut_why_window, cut_why_positional, cut_why_all_rows, cut_why_order};
+  const char *const placed[] = {
+      "", cut_why_window, cut_why_positional, cut_why_all_rows, cut_why_order, cut_why_sample};
   size_t length = strlen(why);
   for (size_t i = 0; i < sizeof placed / sizeof placed[0]; i++) {
     if (strcmp(why, placed[i]) == 0) {
@@ -290,8 +292,11 @@ hf_status cut_read_source(cutter *c, const tree_node *get, const cut_reading *re
 hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
                    const tree_node **out) {
   tree_node leaf = {.kind = TREE_INPUT, .n_columns = like->n_columns, .types = like->types};
-  const cut_reading reading = {.share = share, .is_stage = true, .ordered = ordered, .stage = stage};
-  c->stages[stage].ordered |= ordered && !FAULT("stage.unordered_gather");
+  const cut_reading reading = {.share = share,
+                               .is_stage = true,
+                               .ordered = ordered && !FAULT("stage.unordered_gather"),
+                               .stage = stage};
+  c->stages[stage].ordered |= ordered;
   HF_TRY(add_reading(c, &reading, &leaf.number));
   return cut_make_node(c, &leaf, out);
 }

@@ -251,6 +251,16 @@ typedef struct tree_limit {
   const tree_expression *limit_expression, *offset_expression;
 } tree_limit;
 
+typedef enum tree_sample_method { SAMPLE_SYSTEM, SAMPLE_BERNOULLI, SAMPLE_RESERVOIR } tree_sample_method;
+
+/* Which rows are drawn is another choice each time, unless there is a seed. */
+typedef struct tree_sample {
+  tree_sample_method method;
+  bool is_percent, has_seed;
+  double percent;
+  uint64_t rows, seed;
+} tree_sample;
+
 typedef struct tree_node tree_node;
 struct tree_node {
   tree_kind kind;
@@ -272,6 +282,7 @@ struct tree_node {
   const tree_aggregate *aggregate; /* AGGREGATE */
   const tree_join *join;           /* JOIN, ASOF_JOIN, ANY_JOIN, DELIM_JOIN */
   const tree_limit *limit;         /* TOP_N, LIMIT */
+  const tree_sample *sample;       /* SAMPLE */
 };
 
 /* Returns how plan JSON names the operator, such as "LOGICAL_FILTER"; static. */

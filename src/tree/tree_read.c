@@ -513,6 +513,7 @@ static const struct kind_row {
     {"LOGICAL_ORDER_BY", TREE_ORDER, 1, 1, read_order},
     {"LOGICAL_TOP_N", TREE_TOP_N, 1, 1, read_top_n},
     {"LOGICAL_LIMIT", TREE_LIMIT, 1, 1, read_limit},
+    {"LOGICAL_SAMPLE", TREE_SAMPLE, 1, 1, tree_read_sample},
     {"LOGICAL_COMPARISON_JOIN", TREE_JOIN, 2, 2, tree_read_join},
     {"LOGICAL_ASOF_JOIN", TREE_ASOF_JOIN, 2, 2, tree_read_join},
     {"LOGICAL_DELIM_JOIN", TREE_DELIM_JOIN, 2, 2, tree_read_join},

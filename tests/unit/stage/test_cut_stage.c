@@ -221,6 +221,9 @@ static void stage_of_one_task_says_why(void **state) {
       {"SELECT id, row_number() OVER () FROM t", "window functions without a common PARTITION BY"},
       {"SELECT * FROM t POSITIONAL JOIN u", "POSITIONAL JOIN"},
       {"SELECT median(v) FROM t", "an aggregate that needs all rows"},
+      {"SELECT * FROM t USING SAMPLE 5 ROWS", "SAMPLE of all rows together"},
+      {"SELECT * FROM t TABLESAMPLE bernoulli(50%) REPEATABLE (3)", "SAMPLE of all rows together"},
+      {"SELECT (1, 2) < ANY (SELECT id, v FROM t)", ""}, /* the one row's task has all of the other side */
       {"SELECT sum(v) FROM t", ""},
       {"SELECT * FROM t ORDER BY id", ""},
   };
@@ -229,6 +232,16 @@ static void stage_of_one_task_says_why(void **state) {
     const cut_stage *last = &graph.stages[graph.n_stages - 1];
     assert_true(last->one_task);
     assert_string_equal(last->why_one, cases[i].why);
+  }
+}
+
+static void sample_of_a_share_is_drawn_in_each_task(void **state) {
+  static const char *const queries[] = {"SELECT * FROM t TABLESAMPLE bernoulli(50%)",
+                                        "SELECT * FROM (SELECT id + 1 FROM t) USING SAMPLE 50% (system)"};
+  for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+    cut_graph graph = cut_query(*state, queries[i], 0);
+    assert_int_equal(graph.n_stages, 1);
+    assert_false(graph.stages[0].one_task);
   }
 }
 
@@ -251,6 +264,7 @@ static void stage_whose_reader_relies_on_order_is_ordered(void **state) {
   cut_graph limit = cut_query(*state, "SELECT id FROM t LIMIT 3", 0);
   assert_true(limit.stages[0].ordered);
   assert_true(limit.stages[0].inputs[0].ordered);
+  assert_true(limit.stages[1].inputs[0].ordered);
   cut_graph sum = cut_query(*state, "SELECT k, sum(v) FROM t GROUP BY k", 0);
   assert_false(sum.stages[0].ordered);
   cut_graph first = cut_query(*state, "SELECT k, first(v) FROM t GROUP BY k", 0);
@@ -305,6 +319,7 @@ int main(void) {
       cmocka_unit_test(result_tells_how_it_is_dealt),
       cmocka_unit_test(join_side_whose_unmatched_rows_get_out_is_never_whole),
       cmocka_unit_test(stage_of_one_task_says_why),
+      cmocka_unit_test(sample_of_a_share_is_drawn_in_each_task),
       cmocka_unit_test(source_that_cannot_be_split_is_one_task),
       cmocka_unit_test(stage_whose_reader_relies_on_order_is_ordered),
       cmocka_unit_test(partition_is_the_last_column),

@@ -208,7 +208,7 @@ static const struct refused_query {
   tree_refusal_code code;
   const char *reason;
 } refused_queries[] = {
-    {"SELECT a FROM t TABLESAMPLE 50% (bernoulli)", TREE_REFUSED_OPERATOR, "LOGICAL_SAMPLE"},
+    {"SELECT a FROM t TABLESAMPLE 50% (system)", TREE_REFUSED_KEY, "sample_options"},
     {"SELECT bitstring_agg(b) FROM t", TREE_REFUSED_FUNCTION, "bitstring_agg"},
     {"SELECT reservoir_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "reservoir_quantile"},
     {"SELECT a::VARIANT FROM t", TREE_REFUSED_TYPE, "VARIANT"},
