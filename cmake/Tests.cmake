@@ -5,6 +5,7 @@
 #   tests/chaos/test_*.c          cmocka, many random actions    label chaos
 #   tests/cli/*.sh, *.py          any executable script          label cli
 #   tests/golden/<suite>/*.plan   staged plans as text           label golden
+#   tests/harness/test_*.c        cmocka, the harness alone      label harness
 #   tests/isolation/*.spec        permutations of steps          label isolation
 #   models/check                  spin, every interleaving       label models
 #   examples/*.c                  public header and library only label example
@@ -98,6 +99,48 @@ if(sources)
   foreach(tasks 2 3 7)
     hf_register(slt/cut_${tasks} e2e slt_run --strict 1 --cut ${tasks} --share 97 ${CMAKE_SOURCE_DIR}/tests/slt)
   endforeach()
+endif()
+
+# tests/harness: the harness with nothing but what it stands on; and suites of queries under its overlays, over data that
+# are made once.
+if(HOLDFAST_HARNESS)
+  file(GLOB sources CONFIGURE_DEPENDS tests/harness/test_*.c)
+  foreach(source ${sources})
+    hf_c_test(${source} harness holdfast_harness PkgConfig::HF_CMOCKA)
+  endforeach()
+  # The program of docs/harness.md, taken out of the page.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS docs/harness.md)
+  file(READ docs/harness.md page)
+  string(FIND "${page}" "#include" begin)
+  string(SUBSTRING "${page}" ${begin} -1 page)
+  string(FIND "${page}" "```" end)
+  string(SUBSTRING "${page}" 0 ${end} page)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/tests/harness_page.c CONTENT "${page}" @ONLY)
+  add_executable(harness_page ${CMAKE_BINARY_DIR}/tests/harness_page.c)
+  target_link_libraries(harness_page PRIVATE holdfast_harness)
+  set_target_properties(harness_page PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  hf_register(harness/page harness ${CMAKE_SOURCE_DIR}/tests/harness/page.sh $<TARGET_FILE:harness_page>
+    ${CMAKE_SOURCE_DIR}/docs/harness.md)
+  add_executable(suite_run tests/harness/suite_run.c)
+  target_link_libraries(suite_run PRIVATE hf_settings holdfast_internal)
+  set_target_properties(suite_run PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(suite_data ${CMAKE_BINARY_DIR}/tests/data)
+  function(hf_suite name suite least) # and overlays; `least` queries of each must be distributed
+    hf_register(harness/${name} harness suite_run ${suite_data} ${suite} 0.01 ${least} ${ARGN})
+    set_tests_properties(harness/${name} PROPERTIES FIXTURES_REQUIRED ${suite}_data TIMEOUT 1200)
+  endfunction()
+  foreach(suite tpch tpcds)
+    hf_register(harness/${suite}_data harness suite_run ${suite_data} ${suite} 0.01 0 -)
+    set_tests_properties(harness/${suite}_data PROPERTIES FIXTURES_SETUP ${suite}_data)
+  endforeach()
+  hf_suite(tpch_tasks tpch 22 tasks_1 tasks_2 tasks_3 tasks_7)
+  hf_suite(tpch_deals tpch 22 one_partition_a_task partitions_11 slots_2 random_order hash_zero)
+  hf_suite(tpch_inputs tpch 22 broadcast_always broadcast_never held inlined)
+  hf_suite(tpch_attempts tpch 22 fresh_instances batch_rows_1 kill_task)
+  hf_suite(tpch_streams tpch 22 streaming streaming_small kill_task_streaming)
+  hf_suite(tpcds_tasks tpcds 94 tasks_3)
+  hf_suite(tpcds_joins tpcds 97 broadcast_never)
+  hf_suite(tpcds_streams tpcds 94 streaming)
 endif()
 
 # tests/golden/golden.c writes staged plans, which must be those of the tree.

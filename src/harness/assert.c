@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "compare/compare.h"
+#include "sql/statement.h"
 
 #include <string.h>
 
@@ -51,9 +52,21 @@ static hf_status check_config(const hf_harness *h, const char *query, const hf_h
   return HF_OK;
 }
 
+static hf_status check_query(distributed *d, hf_error *error) {
+  statement read;
+  HF_TRY(statement_read(d->query, d->plan.memory, &read, error));
+  if (read.kind == STATEMENT_EMPTY) {
+    return error_set(error, HF_E_SYNTAX, "there is no statement in the text");
+  }
+  return read.kind == STATEMENT_QUERY ? HF_OK
+                                      : error_set(error, HF_E_STATEMENT_REFUSED,
+                                                  "the harness runs queries, and no commands of a session");
+}
+
 static hf_status run(void *context, hf_error *error) {
   distributed *d = context;
   uint64_t begin = clock_monotonic_us();
+  HF_TRY(check_query(d, error));
   HF_TRY(query_plan_bind(&d->plan, d->query, error));
   HF_TRY(query_plan_make(&d->plan, error));
   HF_TRY(job_begin(&d->job, &d->plan, error));
