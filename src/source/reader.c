@@ -29,9 +29,11 @@ void reader_add_path(buf *text, const char *path) {
   buf_text(text, path);
 }
 
-/* A mark becomes a set of one, so that it stands for itself. */
+/* So many paths are one text that is split: of a list DuckDB keeps an expression for each, 5 kB a path. */
+enum { MOST_IN_A_LIST = 100 };
+
+/* A mark becomes a set of one, so that it stands for itself; for the inside of a string. */
 static void append_path(buf *out, const char *path) {
-  buf_char(out, '\'');
   for (const char *c = path; *c != '\0'; c++) {
     if (strchr("*?[", *c) != NULL) {
       buf_char(out, '[');
@@ -42,16 +44,28 @@ static void append_path(buf *out, const char *path) {
       buf_char(out, *c);
     }
   }
-  buf_char(out, '\'');
+}
+
+static bool has_line_break(const char *const *paths, size_t n_paths) {
+  bool found = false;
+  for (size_t i = 0; !found && i < n_paths; i++) {
+    found = strchr(paths[i], '\n') != NULL;
+  }
+  return found;
 }
 
 void reader_file_list(const char *const *paths, size_t n_paths, buf *out) {
-  buf_char(out, '[');
+  bool is_text = n_paths > MOST_IN_A_LIST && !has_line_break(paths, n_paths);
+  buf_text(out, is_text ? "string_split('" : "[");
   for (size_t i = 0; i < n_paths; i++) {
-    buf_text(out, i == 0 ? "" : ", ");
+    buf_text(out, is_text ? "" : "'");
     append_path(out, paths[i]);
+    buf_text(out, is_text ? "" : "'");
+    if (i + 1 < n_paths) {
+      buf_text(out, is_text ? "\n" : ", ");
+    }
   }
-  buf_char(out, ']');
+  buf_text(out, is_text ? "', chr(10))" : "]");
 }
 
 static void fill_mark(char mark, const filling *with, buf *out) {

@@ -25,7 +25,7 @@ void reader_begin_group(buf *text, const char *call);
 void reader_add_path(buf *text, const char *path);
 /* Whether a file's rows can be cut to a range. */
 bool reader_can_cut(const char *reader);
-/* Appends ['/a', '/b'], each name so spelled that DuckDB takes it for no pattern. */
+/* Appends ['/a', '/b'], or very many as one text that is split; each name so spelled that DuckDB takes it for no pattern. */
 void reader_file_list(const char *const *paths, size_t n_paths, buf *out);
 
 #endif

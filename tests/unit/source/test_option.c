@@ -132,12 +132,32 @@ static void reader_text_takes_files_of_its_groups(void **state) {
   buf_reset(&text);
 }
 
+/* An expression for each path would cost kilobytes. */
+static void reader_text_takes_very_many_files_as_one_text(void **state) {
+  enum { MANY = 101 };
+  const char *paths[MANY];
+  (void)state;
+  buf out = {0};
+  for (size_t i = 0; i < MANY; i++) {
+    paths[i] = i == 1 ? "/b'*" : "/a";
+  }
+  source_scan_sql("read_x(" READER_FILES ")", paths, MANY, &out);
+  assert_ptr_equal(strstr(buf_cstr(&out), "read_x(string_split('/a\n/b''[*]\n/a\n"), out.data);
+  assert_string_equal(buf_cstr(&out) + out.length - strlen("\n/a', chr(10)))"), "\n/a', chr(10)))");
+  buf_reset(&out);
+  paths[1] = "/a line\nbreak";
+  source_scan_sql("read_x(" READER_FILES ")", paths, MANY, &out);
+  assert_ptr_equal(strstr(buf_cstr(&out), "read_x(['/a', '/a line\nbreak', "), out.data);
+  buf_reset(&out);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(format_follows_the_ending),
       cmocka_unit_test(option_given_as_text_is_spelled_as_sql),
       cmocka_unit_test(option_unknown_suggests_the_nearest),
       cmocka_unit_test(reader_text_takes_files_of_its_groups),
+      cmocka_unit_test(reader_text_takes_very_many_files_as_one_text),
   };
   return cmocka_run_group_tests_name("option", tests, NULL, NULL);
 }
