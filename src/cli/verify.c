@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define SCRIPT_FILE_BYTES_MAX ((size_t)1 << 30)
+/* So many queries that fall back under an overlay are no chance. */
+#define SEVERAL 10
 
 /* ----------------------------------------------------------------------- run */
 
@@ -246,11 +248,11 @@ static bool all_fell_back(verify_run *r) {
   mem_free(tasks);
   for (size_t i = 0; i < r->report.n_overlays; i++) {
     const verify_overlay_totals *o = &r->report.overlays[i];
-    if (overlays_tasks(r->overlays, i) > 1 && o->fell_back > 1 && o->distributed == 0) {
+    if (overlays_tasks(r->overlays, i) > 1 && o->fell_back >= SEVERAL && o->distributed == 0) {
       return true;
     }
   }
-  return r->overlays == NULL && splits && t->fell_back > 1 && t->distributed == 0;
+  return splits && t->fell_back > 1 && t->distributed == 0 && r->report.n_overlays == 0;
 }
 
 /* Why the run has shown nothing, or NULL. */

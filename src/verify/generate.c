@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { FAILING_PERCENT = 3, INDETERMINATE_PERCENT = 2, EXPRESSIONS_MOST = 8, DEPTH = 3 };
-#define ROWS_MOST 15000
+#define ROWS_MOST 10000
 
 /* Every row gets to what fails. */
 static gen_node *failing(generator *g) {

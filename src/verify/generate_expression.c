@@ -87,6 +87,7 @@ static const char *const literals[GEN_TYPES][LITERALS] = {
     [GEN_TEXTS] = {"['a']", "[]::VARCHAR[]", "['', NULL, 'ä']", "NULL::VARCHAR[]"},
     [GEN_STRUCT] = {"{'a': 1, 'b': 'a'}", "{'a': NULL::INTEGER, 'b': ''}", "NULL::" GEN_STRUCT_TYPE},
     [GEN_MAP] = {"MAP {'k': 1}", "NULL::MAP(VARCHAR, INTEGER)", "MAP {'l': 2, 'k': 0}"},
+    [GEN_ODD] = {"NULL"},
     [GEN_APPROX] = {"1.5::DOUBLE"},
 };
 
@@ -234,7 +235,7 @@ static gen_node *filter(generator *g, const gen_scope *s) {
 }
 
 static gen_type type_of_letter(char letter) {
-  static const char letters[] = "bidfsBueDtTZvISRM"; /* in the order of gen_type */
+  static const char letters[] = "bidfsBueDtTZvISRMo"; /* in the order of gen_type */
   const char *at = strchr(letters, letter);
   return at == NULL ? GEN_INT : (gen_type)(at - letters);
 }

@@ -78,6 +78,57 @@ static gen_node *from_query(generator *g, gen_scope *s, unsigned depth, double m
   return gen_write(g, GEN_RELATION, "(%n) AS %s", query.node, alias);
 }
 
+/* Columns of a table under new names, and as text "t.a AS b". */
+static gen_node *renamed(generator *g, const char *alias, const gen_table *t, gen_column *out, size_t *n) {
+  gen_node *list = gen_list(g, ", ");
+  list->is_fixed = true;
+  for (size_t i = 1; i < t->n_columns && i < 4; i++) {
+    out[*n] = t->columns[i];
+    out[*n].name = gen_name(g, "u");
+    gen_add(g, list,
+            gen_write(g, GEN_PART, "%s.%s AS %s", alias, quoted(g, t->columns[i].name), out[*n].name));
+    (*n)++;
+  }
+  return list;
+}
+
+static gen_node *from_using(generator *g, gen_scope *s) {
+  static const char *const kinds[] = {"JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"};
+  const gen_table *a = &g->tables[gen_below(g, g->n_data_tables)],
+                  *b = &g->tables[gen_below(g, g->n_data_tables)];
+  const char *alias = gen_name(g, "j");
+  gen_column columns[8] = {a->columns[0]};
+  size_t n = 1;
+  gen_node *left = renamed(g, "a", a, columns, &n), *right = renamed(g, "b", b, columns, &n);
+  add_columns(g, s, alias, columns, n);
+  s->rows = a->rows + b->rows;
+  return gen_write(g, GEN_RELATION, "(SELECT id, %n, %n FROM %s AS a %s %s AS b USING (id)) AS %s", left,
+                   right, a->name, kinds[gen_below(g, 4)], b->name, alias);
+}
+
+/* Two numbers of a row become two rows. */
+static gen_node *from_unpivot(generator *g, gen_scope *s) {
+  const gen_table *t = &g->tables[gen_below(g, g->n_data_tables)];
+  const gen_column *c = NULL;
+  for (size_t i = 1; i < t->n_columns; i++) {
+    c = t->columns[i].type == GEN_INT && t->columns[i].most < 1e9 ? &t->columns[i] : c;
+  }
+  if (c == NULL || t->rows > 3000) {
+    return from_values(g, s);
+  }
+  const char *alias = gen_name(g, "p");
+  gen_column columns[3] = {t->columns[0],
+                           {.name = "n", .type = GEN_TEXT, .distinct = 2},
+                           {.name = "v", .type = GEN_INT, .most = 1e9, .distinct = c->distinct}};
+  columns[0].distinct /= 2;
+  add_columns(g, s, alias, columns, 3);
+  s->rows = 2 * t->rows;
+  return gen_write(
+      g, GEN_RELATION,
+      "(FROM (SELECT id, id::BIGINT AS i, %s::BIGINT AS c FROM %s) UNPIVOT %s(v FOR n IN (i, c))) AS %s",
+      quoted(g, c->name), t->name, gen_chance(g, 50) ? "INCLUDE NULLS " : "", alias);
+}
+
 static gen_node *from_one(generator *g, gen_scope *s, unsigned depth, double most_rows) {
   size_t kind = gen_below(g, 100);
   if (kind < 5) {
@@ -85,6 +136,9 @@ static gen_node *from_one(generator *g, gen_scope *s, unsigned depth, double mos
   }
   if (kind < 8) {
     return from_range(g, s);
+  }
+  if (kind < 13 && most_rows >= 5000) {
+    return kind < 11 ? from_using(g, s) : from_unpivot(g, s);
   }
   return kind < 30 && depth > 0 && g->queries < 8 ? from_query(g, s, depth, most_rows)
                                                   : gen_from_table(g, s, most_rows);
@@ -209,7 +263,9 @@ static gen_node *lateral(generator *g, gen_scope *s, gen_node *left, unsigned de
     return gen_write(g, GEN_RELATION, "%n CROSS JOIN unnest(%n) AS %s(x)", left, list, alias);
   }
   gen_wish wish = {.outer = s, .depth = depth - 1, .most_rows = 50};
+  g->laterals++;
   gen_query query = gen_select(g, &wish);
+  g->laterals--;
   const char *format =
       gen_chance(g, 50) ? "%n CROSS JOIN LATERAL (%n) AS %s" : "%n LEFT JOIN LATERAL (%n) AS %s ON true";
   gen_node *out = gen_write(g, GEN_RELATION, format, left, query.node, alias);
@@ -223,7 +279,8 @@ static gen_node *join_one(generator *g, gen_scope *s, gen_node *left, unsigned d
   static const char *const kinds[] = {"JOIN",      "JOIN",       "JOIN",     "LEFT JOIN",
                                       "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"};
   size_t kind = gen_below(g, 100);
-  bool is_inner = s->outer != NULL; /* DuckDB takes no other joins where outer columns may be named */
+  bool is_inner =
+      s->outer != NULL || g->laterals > 0; /* DuckDB takes no other joins where outer columns may be named */
   if (is_inner) {
     kind = 27 + kind % 60;
   }

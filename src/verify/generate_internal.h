@@ -35,6 +35,7 @@ typedef enum gen_type {
   GEN_TEXTS,
   GEN_STRUCT,
   GEN_MAP,
+  GEN_ODD,    /* another type, the same wherever it occurs in a set of tables; columns only */
   GEN_APPROX, /* a float that depends on the order of rows, within the tolerance of a comparison */
   GEN_TYPES
 } gen_type;
@@ -99,9 +100,10 @@ typedef struct generator {
   gen_table *tables;
   size_t n_tables, n_data_tables; /* data tables first; then expressions that can be seen here */
   size_t capacity;
-  unsigned names;   /* given so far */
-  unsigned queries; /* nested ones so far: they end growth */
-  bool rows_only;   /* indeterminate: only types and the number of rows tell something */
+  unsigned names;    /* given so far */
+  unsigned queries;  /* nested ones so far: they end growth */
+  unsigned laterals; /* around what is made now */
+  bool rows_only;    /* indeterminate: only types and the number of rows tell something */
 } generator;
 
 /* ------------------------------------------------------------------ tree */

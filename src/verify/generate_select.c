@@ -47,7 +47,7 @@ static gen_node *key(generator *g, selecting *s, gen_column *out) {
   return out->node;
 }
 
-static gen_node *group_clause(generator *g, gen_node *const *keys, size_t n) {
+static gen_node *group_clause(generator *g, gen_node *const *keys, size_t n, bool *has_sets) {
   gen_node *list = gen_list(g, ", ");
   for (size_t i = 0; i < n; i++) {
     gen_add(g, list, keys[i]);
@@ -57,6 +57,7 @@ static gen_node *group_clause(generator *g, gen_node *const *keys, size_t n) {
   if (n == 0) {
     return none(g);
   }
+  *has_sets = kind < 20;
   if (kind < 12) {
     return gen_write(g, GEN_PART, formats[kind % 2], list);
   }
@@ -102,7 +103,15 @@ static void group_rows(generator *g, selecting *s) {
       groups *= made.distinct < 1 ? 1 : made.distinct;
     }
   }
-  s->group = group_clause(g, keys, n);
+  bool has_sets = false;
+  s->group = group_clause(g, keys, n, &has_sets);
+  if (has_sets) {
+    gen_node *grouping = gen_write(g, GEN_EXPRESSION, "grouping(%n)", keys[gen_below(g, n)]);
+    grouping->type = GEN_INT;
+    grouping->most = 8;
+    add_shown(g, s, grouping, 2);
+    groups *= 4;
+  }
   s->shown.rows = groups < s->rows.rows ? groups : s->rows.rows;
   for (size_t i = 0; i < s->wish->n_types; i++) {
     add_aggregate(g, s, s->wish->types[i]);

@@ -60,6 +60,12 @@ gen_node *gen_predicate_of_subquery(generator *g, const gen_scope *s, unsigned d
                  GEN_BOOL, NULL);
   }
   gen_node *left = gen_expression(g, s, c->type, depth > 0 ? 1 : 0);
+  if (gen_chance(g, 10)) {
+    return typed(gen_write(g, GEN_EXPRESSION, "((%n, %n) %s (SELECT %n, %s FROM %n%n))", left,
+                           gen_expression(g, s, GEN_INT, 0), gen_chance(g, 50) ? "IN" : "NOT IN", c->node,
+                           "1", in.from, in.where),
+                 GEN_BOOL, NULL);
+  }
   static const char *const operators[] = {"IN",     "IN",    "NOT IN", "NOT IN", "= ANY",
                                           "<> ALL", "< ANY", ">= ALL", "<> ANY", "= ALL"};
   const char *operator= operators[gen_below(g, s->rows * in.scope.rows < PRODUCT_MOST ? 10 : 6)];

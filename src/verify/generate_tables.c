@@ -32,7 +32,19 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* -------------------------------------------------------------- definitions */
 
-static const struct kind *choose_kind(generator *g) {
+/* One odd type a set of tables: columns of other ones are not to be had. */
+static const struct kind *one_odd(uint64_t seed) {
+  const struct kind *odd[KINDS];
+  size_t n = 0;
+  for (size_t i = 0; i < KINDS; i++) {
+    if (kinds[i].class == GEN_ODD) {
+      odd[n++] = &kinds[i];
+    }
+  }
+  return odd[seed % n];
+}
+
+static const struct kind *choose_kind(generator *g, const struct kind *odd) {
   size_t weights = 0;
   for (size_t i = 0; i < KINDS; i++) {
     weights += kinds[i].weight;
@@ -41,7 +53,7 @@ static const struct kind *choose_kind(generator *g) {
   while (chosen >= kinds[i].weight) {
     chosen -= kinds[i++].weight;
   }
-  return &kinds[i];
+  return kinds[i].class == GEN_ODD ? odd : &kinds[i];
 }
 
 /* $ and # are random numbers of the row: hashes of its number and of one of the column. */
@@ -66,7 +78,8 @@ static const char *value_of(generator *g, const struct kind *k) {
 }
 
 static bool is_written_as_text(const char *type) {
-  static const char *const types[] = {"HUGEINT", "ENUM", "INTERVAL"};
+  static const char *const types[] = {"HUGEINT",    "ENUM",       "INTERVAL", "BIT",
+                                      "INTEGER[3]", "TIMESTAMP_", "JSON"};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
     if (strncmp(type, types[i], strlen(types[i])) == 0) {
       return true;
@@ -75,8 +88,8 @@ static bool is_written_as_text(const char *type) {
   return false;
 }
 
-static void make_column(generator *g, generated_table *t, size_t i) {
-  const struct kind *k = i == 0 ? &kinds[0] : choose_kind(g);
+static void make_column(generator *g, generated_table *t, size_t i, const struct kind *odd) {
+  const struct kind *k = i == 0 ? &kinds[0] : choose_kind(g, odd);
   double rows = t->shape.rows;
   double distinct = k->distinct <= 0 || k->distinct > rows ? rows : k->distinct;
   const char *name = i == 0 ? "id" : gen_text(g, gen_chance(g, 5) ? "Odd x%zu" : "x%zu", i);
@@ -87,11 +100,11 @@ static void make_column(generator *g, generated_table *t, size_t i) {
       .name = name, .type = k->class, .most = k->most, .exactness = k->exactness, .distinct = distinct};
 }
 
-static void make_table(generator *g, generated_table *t, size_t number) {
+static void make_table(generator *g, generated_table *t, size_t number, const struct kind *odd) {
   static const char *const names[TABLES_MOST] = {"one", "two", "three", "four", "five", "six"};
-  static const size_t sizes[] = {0, 1, 2, 30, 30, 300, 300, 2500, 5000, 5000};
+  static const size_t sizes[] = {0, 1, 2, 30, 30, 300, 300, 1500, 2500, 4200};
   size_t n = number == 0   ? 20 + gen_below(g, 20)
-             : number == 1 ? 2500 + gen_below(g, 2500)
+             : number == 1 ? 2100 + gen_below(g, 1200)
                            : sizes[gen_below(g, 10)];
   size_t n_columns = COLUMNS_LEAST + gen_below(g, COLUMNS_MOST - COLUMNS_LEAST + 1);
   t->rows = arena_array(g->memory, n + 1, sizeof *t->rows);
@@ -111,7 +124,7 @@ static void make_table(generator *g, generated_table *t, size_t number) {
   t->parts = gen_chance(g, 10) ? 1 : 2 + (unsigned)gen_below(g, PARTS_MOST - 1);
   t->storage = gen_chance(g, 70) ? STORED_AS_PARQUET : gen_chance(g, 50) ? STORED_AS_CSV : STORED_BY_CLIENT;
   for (size_t i = 0; i < n_columns; i++) {
-    make_column(g, t, i);
+    make_column(g, t, i, odd);
   }
 }
 
@@ -124,7 +137,7 @@ hf_status generated_tables_new(uint64_t seed, generated_tables **out, hf_error *
     *t = (generated_tables){
         .memory = a, .tables = tables, .n = TABLES_LEAST + gen_below(&g, TABLES_MOST - TABLES_LEAST + 1)};
     for (size_t i = 0; i < t->n; i++) {
-      make_table(&g, &tables[i], i);
+      make_table(&g, &tables[i], i, one_odd(seed / 4));
     }
   }
   if (tables == NULL || g.failed) {

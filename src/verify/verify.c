@@ -129,10 +129,23 @@ static void judge_errors(const side *single, const side *split, verify_outcome *
   say_error(&out->reason, "holdfast", split);
 }
 
+/* Another side compared the rows by itself: in its reason it tells numbers of rows that differ. */
+static void pass_by_rows(const verifier *v, verify_outcome *out) {
+  bool has_rows = out->single_status == HF_OK && out->split_status == HF_OK;
+  bool is_other_rows = strstr(buf_cstr(&out->reason), " rows are missing, ") != NULL &&
+                       strstr(buf_cstr(&out->reason), " expected ") == NULL;
+  if (v->rows_only && out->result == VERIFY_FAILED && has_rows && is_other_rows) {
+    out->result = VERIFY_PASSED;
+    buf_reset(&out->reason);
+    buf_text(&out->reason, "not determinate: types and the number of rows are the same");
+  }
+}
+
 void verify_query(verifier *v, const char *sql, verify_outcome *out) {
   *out = (verify_outcome){0};
   if (v->side != NULL) {
     v->side->verify(v->side->context, sql, out);
+    pass_by_rows(v, out);
     return;
   }
   side single = run_witness(v, sql);
