@@ -46,13 +46,14 @@ static bool separates(const tree_join *j, size_t i) {
   bool is_equal =
       condition->comparison == COMPARE_EQUAL || condition->comparison == COMPARE_NOT_DISTINCT_FROM;
   bool is_any = j->type == JOIN_MARK && i >= j->n_mark_types && condition->comparison == COMPARE_EQUAL;
+  is_any = is_any && !FAULT("stage.mark_apart");
   return is_equal && !is_any && data_type_equal(condition->left->type, condition->right->type) &&
          !cut_is_volatile(condition->left) && !cut_is_volatile(condition->right);
 }
 
 /* A tuple MARK without correlation asks whether any right row holds a NULL. */
 static bool needs_all(const tree_join *j) {
-  return j->type == JOIN_MARK && j->n_mark_types == 0 && j->n_conditions > 1 && !FAULT("stage.mark_apart");
+  return j->type == JOIN_MARK && j->n_mark_types == 0 && j->n_conditions > 1;
 }
 
 static hf_status list_keys(joining *x) {

@@ -91,7 +91,6 @@ static const data_type *type_of_sum(cutter *c, const data_type *type) {
   }
   *made = *type;
   made->width = 38;
-  made->scale = (uint8_t)(made->scale + (FAULT("stage.decimal_scale") ? 1 : 0));
   return made;
 }
 
@@ -173,7 +172,7 @@ static const tree_expression *quotient(cutter *c, const tree_expression *const *
   const tree_expression *n = cut_cast(c, merged(c, "sum", first + 1, &cut_bigint, &cut_hugeint), &cut_double);
   if (type->kind == TYPE_DECIMAL) {
     sum = unscaled(c, sum);
-    n = binary(c, "*", n, real(c, pow(10, type->scale)));
+    n = binary(c, "*", n, real(c, pow(10, type->scale + (FAULT("stage.decimal_scale") ? 1 : 0))));
   }
   return binary(c, "/", cut_cast(c, sum, &cut_double), n);
 }

@@ -273,6 +273,7 @@ static void subqueries_know_all_nulls(void **state) {
       {"SELECT id FROM t WHERE k NOT IN (SELECT k FROM u WHERE k IS NOT NULL)", SPREAD},
       {"SELECT id, k NOT IN (SELECT k FROM u WHERE false) FROM t", SPREAD},
       {"SELECT id, (k, s) NOT IN (SELECT k, s FROM u) FROM t", SPREAD},
+      {"SELECT id, (k, s) NOT IN (SELECT k, s FROM u WHERE k IS NOT NULL OR w = 0) FROM t", SPREAD},
       {"SELECT id, v > ANY (SELECT w FROM u), v <= ALL (SELECT w FROM u) FROM t", SPREAD},
       {"SELECT id, EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.w > 9) FROM t", SPREAD},
       {"SELECT id, v IN (SELECT w FROM u WHERE u.s = t.s) FROM t", SPREAD},
