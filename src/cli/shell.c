@@ -39,7 +39,7 @@ static const char help_text[] =
     "  \\?                  this help\n"
     "Ctrl-C cancels the statement that runs, or the one being written.\n"
     "SQL beside queries: CACHE [LAZY] TABLE, UNCACHE TABLE, CLEAR CACHE, SHOW CACHE, REFRESH TABLE,\n"
-    "CREATE VIEW, DROP VIEW, SHOW TABLES, DESCRIBE, EXPLAIN, SET, RESET, SHOW ALL.\n";
+    "CREATE VIEW, DROP VIEW, SHOW TABLES, DESCRIBE, EXPLAIN [ANALYZE], SET, RESET, SHOW ALL.\n";
 
 /* ---------------------------------------------------------------- libedit */
 

@@ -81,10 +81,6 @@ static void statement_accepted_gives_its_parts(void **state) {
       {"drop view if exists v",
        {.kind = STATEMENT_DROP_VIEW, .name = "v", .if_exists = true, .query_position = -1}},
       {"explain select 1", {.kind = STATEMENT_EXPLAIN, .query = "select 1", .query_position = 8}},
-      {"explain analyze from t",
-       {.kind = STATEMENT_EXPLAIN, .query = "from t", .query_position = 16, .analyze = true}},
-      {"EXPLAIN ANALYSE select 1",
-       {.kind = STATEMENT_EXPLAIN, .query = "select 1", .query_position = 16, .analyze = true}},
       {"explain (select 1)", {.kind = STATEMENT_EXPLAIN, .query = "(select 1)", .query_position = 8}},
       {"set threads = 4", {.kind = STATEMENT_SET, .name = "threads", .value = "4", .query_position = -1}},
       {"set session sql.time_zone to 'UTC'",
@@ -169,6 +165,27 @@ static void statement_refused_names_its_keyword(void **state) {
       fail_msg("%s: %s %s", cases[i][0], hf_status_name(error.code), error.message);
     }
     hf_error_reset(&error);
+    arena_free(a);
+  }
+}
+
+static void statement_explain_may_analyze(void **state) {
+  static const struct {
+    const char *sql, *query;
+    bool analyze;
+  } cases[] = {{"explain analyze from t", "from t", true},
+               {"EXPLAIN ANALYSE select 1;", "select 1", true},
+               {"explain select 1", "select 1", false},
+               {"explain from analyze", "from analyze", false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    arena *a = arena_new();
+    statement s;
+    assert_int_equal(statement_read(cases[i].sql, a, &s, NULL), HF_OK);
+    assert_int_equal(s.kind, STATEMENT_EXPLAIN);
+    assert_string_equal(s.query, cases[i].query);
+    assert_int_equal(s.analyze, cases[i].analyze);
+    assert_int_equal(s.query_position, strstr(cases[i].sql, cases[i].query) - cases[i].sql);
     arena_free(a);
   }
 }
@@ -272,6 +289,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(statement_accepted_gives_its_parts),
       cmocka_unit_test(statement_refused_names_its_keyword),
+      cmocka_unit_test(statement_explain_may_analyze),
       cmocka_unit_test(statement_wrong_tells_the_position),
       cmocka_unit_test(create_table_refused_points_to_cache_table),
       cmocka_unit_test(script_is_cut_behind_its_first_statement),
