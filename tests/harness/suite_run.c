@@ -19,6 +19,7 @@
 
 typedef struct tally {
   size_t distributed, not_spread, fell_back, rejected, differed;
+  size_t ran_blocking, killed; /* queries */
   uint64_t planning_us, run_us, stages;
 } tally;
 
@@ -32,6 +33,8 @@ static void count(const hf_harness_report *r, tally *t) {
   size_t *const counts[] = {&t->distributed, &t->not_spread, &t->fell_back, &t->rejected};
   (*counts[r->result])++;
   t->differed += r->differed ? 1 : 0;
+  t->ran_blocking += r->ran_blocking ? 1 : 0;
+  t->killed += r->killed > 0 ? 1 : 0;
   t->planning_us += r->planning_us;
   t->run_us += r->run_us;
   t->stages += r->n_stages;
@@ -42,7 +45,7 @@ static void tell(const hf_harness_overlay *o, const suite_query *q, const hf_har
   if (r->differed || r->result == HF_HARNESS_REJECTED) {
     printf("%s %s: %s%s%s: %s\n%s\n", o->name, q->name, results[r->result], r->differed ? ", DIFFERS" : "",
            r->indeterminate ? " (not determinate)" : "", r->reason, r->rows);
-  } else if (r->result != HF_HARNESS_DISTRIBUTED) {
+  } else if (r->result != HF_HARNESS_DISTRIBUTED && o->config.tasks > 1) {
     printf("%s %s: %s: %s\n", o->name, q->name, results[r->result], r->reason);
   }
 }
@@ -61,7 +64,9 @@ static int run_overlay(hf_harness *h, const suite *s, const hf_harness_overlay *
     tell(o, &s->queries[i], &report);
     hf_harness_report_reset(&report);
   }
-  bool is_right = t.differed == 0 && t.rejected == 0 && t.distributed >= floor;
+  /* An overlay that does nothing proves nothing. */
+  bool is_on = t.ran_blocking == 0 && (o->config.kill_task == 0 || t.killed == s->n_queries);
+  bool is_right = t.differed == 0 && t.rejected == 0 && t.fell_back == 0 && t.distributed >= floor && is_on;
   printf(
       "%s %s: %zu distributed (at least %zu), %zu not spread, %zu fell back, %zu rejected, %zu differed; %" PRIu64
       " stages; planning %" PRIu64 " ms, running %" PRIu64 " ms, single-node %" PRIu64 " ms\n",
