@@ -35,7 +35,7 @@ static void tell_stage(const hf_breakdown *of, const profile_stage *stage, const
 static void tell_attempts(const hf_breakdown *of, const profile_stage *stage, const listener *l) {
   for (uint32_t t = 0; stage->tasks != NULL && t < stage->n_tasks; t++) {
     const profile_attempt *attempt = NULL;
-    LL_FOREACH(stage->tasks[t], attempt) {
+    LL_FOREACH(stage->tasks[t].attempts, attempt) {
       hf_attempt_profile row = {.job = of->job,
                                 .stage = stage->id,
                                 .task = t + 1,

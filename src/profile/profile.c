@@ -150,13 +150,13 @@ profile_attempt *profile_attempt_of(job_profile *p, uint32_t stage, uint32_t tas
   }
   profile_attempt *found = NULL;
   if (of->tasks != NULL) {
-    LL_SEARCH_SCALAR(of->tasks[task], found, number, number);
+    LL_SEARCH_SCALAR(of->tasks[task].attempts, found, number, number);
   }
   if (found == NULL && of->tasks != NULL) {
     found = arena_alloc(p->memory, sizeof *found);
     if (found != NULL) {
       *found = (profile_attempt){.number = number};
-      LL_APPEND(of->tasks[task], found);
+      LL_APPEND(of->tasks[task].attempts, found);
     }
   }
   p->is_incomplete = p->is_incomplete || found == NULL;
@@ -192,7 +192,7 @@ profile_sum profile_sum_stage(const profile_stage *stage) {
   profile_sum sum = {0};
   for (uint32_t t = 0; stage->tasks != NULL && t < stage->n_tasks; t++) {
     const profile_attempt *attempt = NULL;
-    LL_FOREACH(stage->tasks[t], attempt) {
+    LL_FOREACH(stage->tasks[t].attempts, attempt) {
       add(&sum, attempt);
     }
   }

@@ -30,6 +30,11 @@ typedef struct profile_attempt {
   hf_amounts amounts;
 } profile_attempt;
 
+/* All tries of a task. */
+typedef struct profile_task {
+  profile_attempt *attempts; /* NULL: it never ran */
+} profile_task;
+
 typedef struct profile_input {
   uint32_t stage;    /* id; 0: a source, a held result or client data */
   const char *text;  /* what it is; NULL of a stage */
@@ -54,7 +59,7 @@ typedef struct profile_stage {
   size_t n_inputs;
   profile_input *inputs;
   profile_note *notes;
-  profile_attempt **tasks; /* n_tasks lists; NULL: of one that never ran */
+  profile_task *tasks; /* n_tasks; NULL: none ran */
 } profile_stage;
 
 struct hf_breakdown {

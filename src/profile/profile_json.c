@@ -93,7 +93,7 @@ static void put_tasks(buf *out, const profile_stage *stage) {
   for (uint32_t t = 0; t < stage->n_tasks; t++) {
     buf_text(out, t == 0 ? "[" : ",[");
     const profile_attempt *attempt = NULL;
-    LL_FOREACH(stage->tasks == NULL ? NULL : stage->tasks[t], attempt) {
+    LL_FOREACH(stage->tasks == NULL ? NULL : stage->tasks[t].attempts, attempt) {
       put_attempt(out, attempt);
       buf_text(out, attempt->next == NULL ? "" : ",");
     }

@@ -124,7 +124,7 @@ static void put_tasks(buf *out, const profile_stage *stage, unsigned depth) {
   uint32_t shown = stage->n_tasks < TASKS_SHOWN ? stage->n_tasks : TASKS_SHOWN;
   for (uint32_t t = 0; t < shown; t++) {
     const profile_attempt *attempt = NULL;
-    LL_FOREACH(stage->tasks[t], attempt) {
+    LL_FOREACH(stage->tasks[t].attempts, attempt) {
       put_attempt(out, t, attempt, depth);
     }
   }
