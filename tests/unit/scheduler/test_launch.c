@@ -2,8 +2,11 @@
 /* Queries of several stages and tasks with the real parts below: shares, results, holds, errors, cancel, files. */
 #include "rig.h"
 
+#include "base/fault.h"
+#include "base/file.h"
 #include "support/oracle.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 static int set_up(void **state) {
@@ -48,6 +51,43 @@ static void stages_of_three_tasks_give_the_answer(void **state) {
   assert_int_equal(profile.source_files, 1);
   rig_await_cleaner(r);
   assert_string_equal(rig_block_file(r), "");
+}
+
+static rig *loser; /* of the hook */
+static atomic_bool has_lost;
+
+/* The directory of the attempt that writes the first batch of all goes: its commit fails. */
+static void lose_an_attempt(void) {
+  if (atomic_exchange(&has_lost, true)) {
+    return;
+  }
+  char dir[512];
+  snprintf(dir, sizeof dir, "%s", rig_block_file(loser));
+  char *slash = strrchr(dir, '/');
+  if (slash != NULL) {
+    *slash = '\0';
+    file_remove_tree(dir, NULL);
+  }
+}
+
+/* One slot: nothing else is written meanwhile. */
+static void stages_task_that_failed_is_run_again_and_the_new_attempt_read(void **state) {
+  (void)state;
+  rig r;
+  rig_open(&r, 1);
+  r.tasks = 3;
+  write_parquet(&r);
+  loser = &r;
+  atomic_store(&has_lost, false);
+  fault_set("exchange.batch", lose_an_attempt);
+  hf_profile profile;
+  int64_t sum = rig_value(
+      &r, "SELECT sum(n * g)::BIGINT FROM (SELECT g, count(*) AS n FROM '$DIR/p.parquet' GROUP BY g)",
+      &profile);
+  fault_set("exchange.batch", NULL);
+  assert_int_equal(sum, 29994);
+  assert_true(atomic_load(&has_lost));
+  rig_close(&r);
 }
 
 /* Rows of a result's first column, in order. */
@@ -217,6 +257,7 @@ static void stages_query_without_inputs_falls_back_and_says_why(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(stages_of_three_tasks_give_the_answer, set_up, tear_down),
+      cmocka_unit_test(stages_task_that_failed_is_run_again_and_the_new_attempt_read),
       cmocka_unit_test_setup_teardown(stages_scan_result_comes_in_file_order, set_up, tear_down),
       cmocka_unit_test(stages_four_files_with_four_tasks_on_one_slot),
       cmocka_unit_test_setup_teardown(stages_hold_filled_by_three_tasks_is_read_by_two, set_up, tear_down),
