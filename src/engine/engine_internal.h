@@ -30,10 +30,10 @@ struct engine {
   duckdb_connection main;            /* registers functions, converts Arrow, runs small statements */
   duckdb_connection describing;      /* with the optimiser off; NULL until first needed */
   duckdb_connection planning;        /* copies each plan (verify_serializer); NULL until first needed */
-  duckdb_connection spare;           /* slots: measured already, for the next task; or NULL */
+  duckdb_connection spare;           /* slots: that of the next task; NULL: one is needed */
   duckdb_prepared_statement parsing; /* NULL until first needed */
   duckdb_arrow_options arrow;
-  char *copy_target;       /* what a task's COPY names; NULL: runs no tasks */
+  char *copy_target;       /* what a task's COPY names, which DuckDB makes a directory; NULL: runs no tasks */
   bool has_planning_rules; /* disabled_optimizers is in force */
   const engine_scan *scans;
   size_t n_scans;

@@ -10,6 +10,7 @@
 #include "engine_internal.h"
 
 #include "base/buf.h"
+#include "base/file.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -128,6 +129,13 @@ static hf_status put_resources(opening *o) {
   return options->extension_dir == NULL ? HF_OK : put(o, "extension_directory", options->extension_dir);
 }
 
+/* Instances that read files keep the footers of those that are unchanged, and older than ten seconds. */
+static void write_caching(opening *o) {
+  if (o->options->kind != ENGINE_PLANNER) {
+    buf_text(&o->late, "SET GLOBAL parquet_metadata_cache = true; ");
+  }
+}
+
 /* Planners have no allowed directory at all. */
 static void write_allowed(opening *o) {
   const engine_options *options = o->options;
@@ -150,6 +158,7 @@ static void write_allowed(opening *o) {
 
 /* Locks before DuckDB starts when no statement needs to run, else as the last statements. */
 static hf_status put_lock(opening *o) {
+  write_caching(o);
   write_allowed(o);
   HF_TRY(put(o, "allowed_configs", ALLOWED_LATER));
   if (o->late.length == 0 && o->options->n_load == 0) {
@@ -282,6 +291,9 @@ void engine_close(engine *e) {
   duckdb_disconnect(&e->main);
   duckdb_close(&e->database);
   pthread_mutex_destroy(&e->lock);
+  if (e->copy_target != NULL) {
+    file_remove_empty_dir(e->copy_target);
+  }
   mem_free(e->copy_target);
   mem_free(e);
 }

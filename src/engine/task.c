@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: a query runs as COPY to our sink, on a connection of its own that is
- * closed afterwards, and is measured by DuckDB's profiler. What the sink does is
- * in sink.c, what the inputs do in blocks.c.
+ * Tasks: a query runs as COPY to our sink, on the instance's spare connection, and
+ * is measured by DuckDB's profiler. What the sink does is in sink.c, what the
+ * inputs do in blocks.c.
  * Thread: the caller's.
  */
 #include "engine_internal.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,11 +101,15 @@ static void write_copy(const engine *e, const engine_task *task, buf *out) {
   buf_sql_string(out, e->copy_target);
   buf_text(out, " (FORMAT holdfast, TASK ");
   buf_sql_string(out, task->id);
-  buf_text(out, task->ordered ? ")" : ", PER_THREAD_OUTPUT true)");
+  /* with OVERWRITE_OR_IGNORE DuckDB does not look into the directory of the task before */
+  buf_text(out, task->ordered ? ")" : ", PER_THREAD_OUTPUT true, OVERWRITE_OR_IGNORE true)");
 }
 
-/* Several statements in the text would run one after the other. */
+/* Several statements in the text would run one after the other; a semicolon may be in a text or a comment. */
 static hf_status check_single(duckdb_connection connection, const char *sql, hf_error *error) {
+  if (strchr(sql, ';') == NULL) {
+    return HF_OK;
+  }
   duckdb_extracted_statements statements = NULL;
   idx_t n = duckdb_extract_statements(connection, sql, &statements);
   hf_status status = HF_OK;
@@ -139,6 +142,11 @@ static hf_status run_copy(engine *e, duckdb_connection connection, const char *s
   return status;
 }
 
+/* Whether the next task may have the connection: nothing of this one is left in it. */
+static bool is_as_new(const engine_task *task, hf_status status) {
+  return status == HF_OK && strcasestr(task->sql, "setseed") == NULL;
+}
+
 static hf_status run_task(engine *e, const engine_task *task, engine_task_stats *stats, hf_error *error) {
   duckdb_connection connection = e->spare;
   e->spare = NULL;
@@ -150,7 +158,11 @@ static hf_status run_task(engine *e, const engine_task *task, engine_task_stats 
   hf_status status = sql.failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the SQL of a task")
                                 : run_copy(e, connection, buf_cstr(&sql), stats, error);
   buf_reset(&sql);
-  duckdb_disconnect(&connection);
+  if (is_as_new(task, status)) {
+    e->spare = connection;
+  } else {
+    duckdb_disconnect(&connection);
+  }
   return status;
 }
 
@@ -167,6 +179,5 @@ hf_status engine_run_task(engine *e, const engine_task *task, engine_task_stats 
     status = run_conclude(&run, run_task(e, task, stats, &found), &found, error);
   }
   run_close(&run);
-  file_remove_empty_dir(e->copy_target); /* PER_THREAD_OUTPUT makes it */
   return status;
 }
