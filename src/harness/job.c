@@ -36,8 +36,9 @@ static bool tell_stage(const job_run *j, const task_run *t, const planned_input 
   if (refs != NULL && input->share == CUT_SPLIT && n > 1) {
     out->blocks = staging_share_refs(refs, from->n_tasks, t->number, n, j->memory, &out->n_blocks);
   } else if (refs != NULL && input->share == CUT_PARTITION && n > 1) {
-    out->blocks = staging_partition_refs(refs, from->n_tasks, from->partitions, t->number, n, j->memory,
-                                         &out->n_blocks);
+    uint32_t first = 0, count = 0;
+    staging_partitions_of(from->partitions, t->number, n, &first, &count);
+    out->blocks = staging_partition_refs(refs, from->n_tasks, first, count, j->memory, &out->n_blocks);
   }
   return out->blocks != NULL;
 }

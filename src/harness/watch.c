@@ -174,15 +174,21 @@ static bool overlap(const block_ref *a, const block_ref *b) {
   return same_attempt(a, b) && same_partitions && same_share;
 }
 
+static bool has_overlap(const task_input *told) {
+  for (size_t a = 0; a < told->n_blocks; a++) {
+    for (size_t b = 0; b < a; b++) {
+      if (overlap(&told->blocks[a], &told->blocks[b])) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 hf_status watch_refs(const task_run *t, hf_error *error) {
   for (size_t i = 0; i < t->told.n_inputs; i++) {
-    const task_input *told = &t->told.inputs[i];
-    for (size_t a = 0; a < told->n_blocks; a++) {
-      for (size_t b = 0; b < a; b++) {
-        if (overlap(&told->blocks[a], &told->blocks[b])) {
-          return error_set(error, HF_E_INTERNAL, "a task is given blocks twice of one input: %zu", i);
-        }
-      }
+    if (has_overlap(&t->told.inputs[i])) {
+      return error_set(error, HF_E_INTERNAL, "a task is given blocks twice of one input: %zu", i);
     }
   }
   return HF_OK;

@@ -45,11 +45,9 @@ void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t
   *count = (uint32_t)(end - begin);
 }
 
-block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t partitions, uint32_t t,
-                                  uint32_t n, arena *a, size_t *n_out) {
+block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t first, uint32_t count,
+                                  arena *a, size_t *n_out) {
   block_ref *out = arena_array(a, n_refs, sizeof *out);
-  uint32_t first = 0, count = 0;
-  staging_partitions_of(partitions, t, n, &first, &count);
   *n_out = out == NULL || count == 0 ? 0 : n_refs; /* a count of 0 would be all */
   for (size_t i = 0; i < *n_out; i++) {
     out[i] = refs[i];

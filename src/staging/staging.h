@@ -62,9 +62,9 @@ void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t
 /* Task t's part of `refs`, of n tasks: by their number, cut inside where need be. In `a`; NULL: no memory. */
 block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
                               size_t *n_out);
-/* The partitions of `refs` that are task t's, of n tasks. The same. */
-block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t partitions, uint32_t t,
-                                  uint32_t n, arena *a, size_t *n_out);
+/* `count` partitions of all `refs`, from `first` on; none when it is 0. The same. */
+block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t first, uint32_t count,
+                                  arena *a, size_t *n_out);
 
 /* ---------------------------------------------------------------------- SQL */
 

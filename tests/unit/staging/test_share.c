@@ -56,36 +56,37 @@ static void shares_of_as_many_tasks_are_the_locations_themselves(void **state) {
   arena_free(a);
 }
 
+static void assert_partitions_cover(uint32_t partitions, uint32_t n) {
+  uint32_t next = 0;
+  for (uint32_t t = 0; t < n; t++) {
+    uint32_t first = 0, count = 0;
+    staging_partitions_of(partitions, t, n, &first, &count);
+    assert_int_equal(first, next);
+    for (uint32_t p = first; p < first + count; p++) {
+      assert_int_equal((uint64_t)p * n / partitions, t);
+    }
+    next = first + count;
+  }
+  assert_int_equal(next, partitions);
+}
+
 static void partitions_of_tasks_are_those_whose_number_scales_to_theirs(void **state) {
   (void)state;
   for (uint32_t partitions = 1; partitions <= MOST; partitions++) {
     for (uint32_t n = 1; n <= MOST; n++) {
-      uint32_t next = 0;
-      for (uint32_t t = 0; t < n; t++) {
-        uint32_t first = 0, count = 0;
-        staging_partitions_of(partitions, t, n, &first, &count);
-        assert_int_equal(first, next);
-        for (uint32_t p = first; p < first + count; p++) {
-          assert_int_equal((uint64_t)p * n / partitions, t);
-        }
-        next = first + count;
-      }
-      assert_int_equal(next, partitions);
+      assert_partitions_cover(partitions, n);
     }
   }
 }
 
-static void partition_refs_of_a_task_without_partitions_are_none(void **state) {
+static void partition_refs_of_no_partition_are_none(void **state) {
   (void)state;
   block_ref refs[2] = {{.task = {1}}, {.task = {2}}};
   arena *a = arena_new();
-  size_t n_with = 0, n_own = 0;
-  for (uint32_t t = 0; t < 3; t++) {
-    assert_non_null(staging_partition_refs(refs, 2, 2, t, 3, a, &n_own));
-    n_with += n_own > 0 ? 1 : 0;
-  }
-  assert_int_equal(n_with, 2);
-  block_ref *own = staging_partition_refs(refs, 2, 7, 1, 3, a, &n_own);
+  size_t n_own = 7;
+  assert_non_null(staging_partition_refs(refs, 2, 1, 0, a, &n_own));
+  assert_int_equal(n_own, 0);
+  block_ref *own = staging_partition_refs(refs, 2, 3, 2, a, &n_own);
   assert_int_equal(n_own, 2);
   assert_int_equal(own[1].task.value, 2);
   assert_int_equal(own[1].partition_first, 3);
@@ -98,7 +99,7 @@ int main(void) {
       cmocka_unit_test(shares_of_any_number_of_tasks_cover_every_location_once),
       cmocka_unit_test(shares_of_as_many_tasks_are_the_locations_themselves),
       cmocka_unit_test(partitions_of_tasks_are_those_whose_number_scales_to_theirs),
-      cmocka_unit_test(partition_refs_of_a_task_without_partitions_are_none),
+      cmocka_unit_test(partition_refs_of_no_partition_are_none),
   };
   return cmocka_run_group_tests(cases, NULL, NULL);
 }
