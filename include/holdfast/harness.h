@@ -171,7 +171,7 @@ void hf_harness_report_reset(hf_harness_report *report);
  * block twice; rows dealt by hash are where the hash says; one end a partition of a task.
  * Errors: those of the query; HF_E_INVALID_ARGUMENT (no tasks, no slots, a NULL).
  */
-hf_status hf_run_distributed(hf_harness *harness, const char *query, const hf_harness_config *config,
+hf_status hf_run_distributed(hf_harness *harness, const char *query, const hf_harness_config *how,
                              struct ArrowArrayStream *out, hf_error *error);
 
 /*
@@ -180,7 +180,7 @@ hf_status hf_run_distributed(hf_harness *harness, const char *query, const hf_ha
  * it could be found out. Where both sides fail, the classes of their errors must be the same.
  * Errors: HF_E_INVALID_ARGUMENT, HF_E_OUT_OF_MEMORY, HF_E_IO, HF_E_DISK_FULL.
  */
-hf_status hf_assert_distributed_eq(hf_harness *harness, const char *query, const hf_harness_config *config,
+hf_status hf_assert_distributed_eq(hf_harness *harness, const char *query, const hf_harness_config *how,
                                    hf_harness_report *report, hf_error *error);
 
 #ifdef __cplusplus
