@@ -7,8 +7,8 @@
  * near it: a stage that several inputs read (a diamond, a self-join: one reader may be
  * upstream of the other), a gather in order of several writers (all but the first would
  * wait). The rest wait, and spool when everything waits (src/channel/channel_wait.c). An edge
- * keeps its rows where SQL may scan an input more than once: it stands twice in the text,
- * or a recursive part reads it again and again; and where the watch hashes them once more.
+ * keeps its rows where SQL may scan an input more than once (what is not foreseen here makes
+ * the job run again, streaming.c), and where the watch hashes them once more.
  */
 #include "harness_internal.h"
 
@@ -24,15 +24,20 @@ static uint32_t count_readers(const query_plan *p, uint32_t from) {
   return n;
 }
 
+/* DuckDB makes a self-join of some windows (its optimiser's window_self_join), so it scans their input twice. */
+static bool may_scan_again(const char *text) {
+  return strcasestr(text, "RECURSIVE") != NULL || strstr(text, " OVER (") != NULL;
+}
+
 static bool is_scanned_again(const cut_stage *stage, uint32_t input) {
   uint32_t n = 0;
-  bool is_recursive = false;
+  bool may = false;
   for (size_t i = 0; i < stage->n_pieces; i++) {
     const cut_piece *piece = &stage->pieces[i];
     n += piece->text == NULL && piece->input == input ? 1 : 0;
-    is_recursive = is_recursive || (piece->text != NULL && strcasestr(piece->text, "RECURSIVE") != NULL);
+    may = may || (piece->text != NULL && may_scan_again(piece->text));
   }
-  return n > 1 || is_recursive;
+  return n > 1 || may;
 }
 
 static channel_share share_of(cut_share share) {

@@ -50,6 +50,7 @@ static edges run(rig *r, const char *sql, const hf_harness_config *how) {
     fail_msg("%s: not distributed (%d): %s", sql, (int)report.result, report.reason);
   }
   assert_false(report.ran_blocking);
+  assert_int_equal(report.restarts, 0);
   edges found = count_edges(&report);
   assert_true(found.n > 0);
   hf_harness_report_reset(&report);
@@ -62,6 +63,7 @@ static void streaming_query_of_each_shape_is_as_single_node(void **state) {
       "SELECT count(*) FROM t WHERE v % 3 = 0",
       "SELECT n, sum(v) FROM t JOIN u USING (k) GROUP BY n ORDER BY 2 DESC, 1 LIMIT 7",
       "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v, a) FROM t WHERE a < 3000",
+      "SELECT a, sum(v) OVER (PARTITION BY k) FROM t WHERE a % 3 = 0",
       "SELECT DISTINCT v % 50 FROM t",
       "SELECT k FROM t WHERE v < 20 UNION ALL SELECT k FROM u UNION ALL SELECT v FROM t WHERE k = 3",
       "SELECT v FROM t EXCEPT SELECT v FROM t WHERE k < 90",
