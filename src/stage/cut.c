@@ -45,7 +45,7 @@ hf_status cut_in_one(cutter *c, const tree_node *node, cut_order order, const ch
   return cut_put(c, node, parts, node->n_children, &out->node);
 }
 
-static hf_status copy_whole(cutter *c, const tree_node *node, bool ordered, const tree_node **out) {
+hf_status cut_copy(cutter *c, const tree_node *node, bool ordered, const tree_node **out) {
   const cut_cte *cte = node->kind == TREE_CTE_REF ? cut_cte_find(c, node->number) : NULL;
   const tree_node **children = NULL;
   if (cte != NULL) {
@@ -56,7 +56,7 @@ static hf_status copy_whole(cutter *c, const tree_node *node, bool ordered, cons
   }
   HF_TRY(cut_pointers(c, node->n_children, &children));
   for (size_t i = 0; i < node->n_children; i++) {
-    HF_TRY(copy_whole(c, node->children[i], ordered, &children[i]));
+    HF_TRY(cut_copy(c, node->children[i], ordered, &children[i]));
   }
   tree_node copy = *node;
   copy.children = children;
@@ -65,7 +65,7 @@ static hf_status copy_whole(cutter *c, const tree_node *node, bool ordered, cons
 
 hf_status cut_whole(cutter *c, const tree_node *node, cut_order order, const char *why, cut_part *out) {
   *out = (cut_part){.is_one = true, .why = why, .what = "one task", .rows = 1e9, .bytes = 1e12};
-  return copy_whole(c, node, order != ORDER_ANY, &out->node);
+  return cut_copy(c, node, order != ORDER_ANY, &out->node);
 }
 
 hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
@@ -113,7 +113,7 @@ hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *
     case TREE_POSITIONAL_JOIN:
       return cut_in_one(c, node, ORDER_NEEDED, cut_why_positional, out);
     case TREE_RECURSIVE_CTE:
-      return cut_whole(c, node, order, "a recursive CTE", out);
+      return cut_recursive(c, node, order, out);
     default:
       return cut_whole(c, node, order, tree_kind_name(node->kind), out);
   }

@@ -322,7 +322,7 @@ static void estimate(const tree_node *node, cut_part *part) {
   }
 }
 
-static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
+hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part) {
   const tree_aggregate *g = node->aggregate;
   bool ordered = is_ordered(node), are_together = false, sets = has_sets(g);
   const tree_expression *distinct = shared_distinct(node);
@@ -345,8 +345,11 @@ static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
     HF_TRY(exchange_groups(c, g, ordered, part));
     return in_one_step(c, node, part);
   }
+  if (sets && cut_sets_can_part(node)) {
+    return cut_sets(c, node, ordered, part);
+  }
   HF_TRY(cut_gather(c, part, ordered,
-                    sets              ? "grouping sets over an aggregate that needs all rows"
+                    sets              ? "grouping sets over a value that differs each time"
                     : g->n_groups > 0 ? "groups by a value that differs each time"
                                       : cut_why_all_rows));
   return in_one_step(c, node, part);
@@ -355,7 +358,7 @@ static hf_status place(cutter *c, const tree_node *node, cut_part *part) {
 hf_status cut_aggregate(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   (void)order;
   HF_TRY(cut_node(c, node->children[0], is_ordered(node) ? ORDER_NEEDED : ORDER_ANY, out));
-  HF_TRY(place(c, node, out));
+  HF_TRY(cut_aggregate_part(c, node, out));
   estimate(node, out);
   return HF_OK;
 }

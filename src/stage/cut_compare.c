@@ -70,6 +70,49 @@ bool cut_is_volatile(const tree_expression *e) {
   return tree_volatile_call(e) != NULL;
 }
 
+static bool is_any_volatile(const tree_expression *const *list, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (cut_is_volatile(list[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_join_volatile(const tree_join *j) {
+  for (size_t i = 0; i < j->n_conditions; i++) {
+    if (cut_is_volatile(j->conditions[i].left) || cut_is_volatile(j->conditions[i].right)) {
+      return true;
+    }
+  }
+  return j->condition != NULL && cut_is_volatile(j->condition);
+}
+
+static bool is_scan_volatile(const tree_scan *scan) {
+  for (size_t i = 0; i < scan->n_filters; i++) {
+    if (cut_is_volatile(scan->filters[i].expression)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cut_is_unstable(const tree_node *node) {
+  bool unstable =
+      is_any_volatile(node->expressions, node->n_expressions) ||
+      (node->sample != NULL && !node->sample->has_seed) ||
+      (node->aggregate != NULL && is_any_volatile(node->aggregate->groups, node->aggregate->n_groups)) ||
+      (node->join != NULL && is_join_volatile(node->join)) ||
+      (node->scan != NULL && is_scan_volatile(node->scan));
+  for (size_t i = 0; !unstable && i < node->n_orders; i++) {
+    unstable = cut_is_volatile(node->orders[i].expression);
+  }
+  for (size_t i = 0; !unstable && i < node->n_children; i++) {
+    unstable = cut_is_unstable(node->children[i]);
+  }
+  return unstable;
+}
+
 /* ------------------------------------------------------------------- order */
 
 static bool counts_rows(tree_bound bound) {

@@ -147,3 +147,77 @@ hf_status cut_cte_ref(cutter *c, const tree_node *node, cut_order order, cut_par
   return cut_read(c, cte->stage, cte->part.is_one ? CUT_ALL : CUT_SPLIT, order == ORDER_NEEDED, node,
                   &out->node);
 }
+
+/* ---------------------------------------------------------------- recursion */
+
+typedef struct scope_of {
+  const struct scope_of *outer;
+  uint64_t number;
+} scope_of;
+
+static bool is_inside(const scope_of *scope, uint64_t number) {
+  while (scope != NULL && scope->number != number) {
+    scope = scope->outer;
+  }
+  return scope != NULL;
+}
+
+/* Whether it reads only sources, and CTEs of its own or of outside: each step of the recursion gets the same rows. */
+static bool is_free(const cutter *c, const tree_node *node, const scope_of *inside) {
+  bool defines = node->kind == TREE_CTE || node->kind == TREE_RECURSIVE_CTE;
+  const scope_of own = {inside, node->number};
+  if (node->kind == TREE_CTE_REF) {
+    return is_inside(inside, node->number) || cut_cte_find(c, node->number) != NULL;
+  }
+  for (size_t i = 0; i < node->n_children; i++) {
+    if (!is_free(c, node->children[i], defines ? &own : inside)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool reads_source(const cutter *c, const tree_node *node) {
+  bool reads =
+      cut_source_of(c, node) != NULL || (node->kind == TREE_CTE_REF && cut_cte_find(c, node->number) != NULL);
+  for (size_t i = 0; !reads && i < node->n_children; i++) {
+    reads = reads_source(c, node->children[i]);
+  }
+  return reads;
+}
+
+/* What no step changes is cut and gathered; the rest is as it was. */
+static hf_status cut_steps(cutter *c, const tree_node *node, bool ordered, const tree_node **out) {
+  const tree_node **children = NULL;
+  if (node->n_children == 0 || !reads_source(c, node)) {
+    return cut_copy(c, node, ordered, out);
+  }
+  if (is_free(c, node, NULL) && !cut_is_unstable(node)) {
+    cut_part part;
+    HF_TRY(cut_node(c, node, ordered ? ORDER_NEEDED : ORDER_ANY, &part));
+    HF_TRY(cut_gather(c, &part, ordered, ""));
+    *out = part.node;
+    return HF_OK;
+  }
+  HF_TRY(cut_pointers(c, node->n_children, &children));
+  for (size_t i = 0; i < node->n_children; i++) {
+    HF_TRY(cut_steps(c, node->children[i], ordered, &children[i]));
+  }
+  tree_node copy = *node;
+  copy.children = children;
+  return cut_make_node(c, &copy, out);
+}
+
+hf_status cut_recursive(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
+  *out =
+      (cut_part){.is_one = true, .why = "a recursive CTE", .what = "recursion", .rows = 1e9, .bytes = 1e12};
+  bool ordered = order != ORDER_ANY || cut_relies_on_order(node);
+  const tree_node **children = NULL;
+  HF_TRY(cut_pointers(c, node->n_children, &children));
+  for (size_t i = 0; i < node->n_children; i++) {
+    HF_TRY(cut_steps(c, node->children[i], ordered, &children[i]));
+  }
+  tree_node copy = *node;
+  copy.children = children;
+  return cut_make_node(c, &copy, &out->node);
+}

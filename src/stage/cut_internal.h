@@ -87,6 +87,8 @@ bool cut_is_fallback(const char *why);
 hf_status cut_node(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 /* One task for a subtree as it stands, but for CTEs outside it. */
 hf_status cut_whole(cutter *c, const tree_node *node, cut_order order, const char *why, cut_part *out);
+/* A copy of the subtree, whose CTEs outside it are stages; ordered: its sources are read in order. */
+hf_status cut_copy(cutter *c, const tree_node *node, bool ordered, const tree_node **out);
 /* Cuts the only child and puts the node over it. */
 hf_status cut_over(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 /* The node over parts of one stage; rows, keys and the rest are the caller's. */
@@ -130,8 +132,14 @@ hf_status cut_sample(cutter *c, const tree_node *node, cut_order order, cut_part
 hf_status cut_sort(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 /* cut_aggregate.c */
 hf_status cut_aggregate(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* The same over the part that is its child. */
+hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part);
 /* Whether an aggregate's answer depends on the order of its rows. */
 bool cut_aggregate_is_ordered(const tree_call *call);
+/* cut_sets.c */
+/* Whether an aggregation by grouping sets can be one aggregation for each. */
+bool cut_sets_can_part(const tree_node *node);
+hf_status cut_sets(cutter *c, const tree_node *node, bool ordered, cut_part *part);
 /* cut_join.c */
 hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 /* cut_setop.c */
@@ -142,6 +150,8 @@ hf_status cut_set_operation(cutter *c, const tree_node *node, cut_order order, c
 /* Replaces DELIM_JOINs by two CTEs each: the rows, and their distinct keys. */
 hf_status cut_undelim(cutter *c, const tree_node *node, const tree_node **out);
 hf_status cut_cte_of(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* One task runs the steps; what they read and do not change is cut, and gathered for it once. */
+hf_status cut_recursive(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_cte_ref(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 const cut_cte *cut_cte_find(const cutter *c, uint64_t number);
 
@@ -172,6 +182,8 @@ const char *cut_text(cutter *c, const char *format, ...) HF_PRINTF(2, 3);
 bool cut_same(const tree_expression *a, const tree_expression *b);
 /* Whether it may give another value when it is computed again. */
 bool cut_is_volatile(const tree_expression *e);
+/* Whether something in the subtree may give other rows when it is run again. */
+bool cut_is_unstable(const tree_node *node);
 /* Whether a window function's answer is that of the order of its rows. */
 bool cut_window_is_ordered(const tree_expression *e);
 /* Whether a subtree has an operator whose answer depends on the order of the rows below it. */

@@ -245,6 +245,62 @@ static void sample_of_a_share_is_drawn_in_each_task(void **state) {
   }
 }
 
+static size_t count_wide(const cut_graph *graph) {
+  size_t n = 0;
+  for (size_t i = 0; i < graph->n_stages; i++) {
+    n += !graph->stages[i].one_task;
+  }
+  return n;
+}
+
+static bool has_text(const cut_stage *stage, const char *text) {
+  for (size_t i = 0; i < stage->n_pieces; i++) {
+    if (stage->pieces[i].text != NULL && strstr(stage->pieces[i].text, text) != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Rows that no step of the recursion changes are made by many tasks, once; what differs each time is left to each step. */
+static void recursion_reads_what_does_not_change_from_stages(void **state) {
+  static const struct {
+    const char *sql;
+    size_t wide;
+    const char *step; /* what the last stage computes itself */
+  } cases[] = {
+      {"WITH RECURSIVE r(x) AS (SELECT max(k) FROM t UNION ALL SELECT r.x + 1 FROM r, (SELECT sum(w) AS s FROM u) z "
+       "WHERE r.x < 4 AND z.s > 0) SELECT * FROM r",
+       2, "UNION ALL"},
+      {"WITH RECURSIVE r(x) AS (SELECT max(k) FROM t UNION ALL SELECT r.x + 1 FROM r, (SELECT sum(w * random()) AS s "
+       "FROM u) z WHERE r.x < 4 AND z.s > 0) SELECT * FROM r",
+       2, "random"},
+      {"WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r WHERE x < (SELECT count(*) FROM r)) SELECT * FROM r",
+       0, "count"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cut_graph graph = cut_query(*state, cases[i].sql, 0);
+    const cut_stage *last = &graph.stages[graph.n_stages - 1];
+    assert_int_equal(count_wide(&graph), cases[i].wide);
+    assert_true(last->one_task && last->falls_back);
+    assert_string_equal(last->why_one, "a recursive CTE");
+    assert_true(has_text(last, cases[i].step));
+  }
+}
+
+static void grouping_sets_of_whole_groups_are_an_aggregation_each(void **state) {
+  cut_graph graph =
+      cut_query(*state, "SELECT k, v, median(id) FROM t GROUP BY GROUPING SETS ((k), (k, v), (v), (k))", 0);
+  assert_int_equal(graph.n_stages, 6); /* the rows, dealt for each set, all together */
+  assert_int_equal(count_wide(&graph), 6);
+  cut_graph drawn = cut_query(*state, "SELECT k, median(v + random()) FROM t GROUP BY ROLLUP (k)", 0);
+  size_t n = 0;
+  for (size_t i = 0; i < drawn.n_stages; i++) {
+    n += has_text(&drawn.stages[i], "random");
+  }
+  assert_int_equal(n, 1); /* a value is drawn once for all sets */
+}
+
 static void source_that_cannot_be_split_is_one_task(void **state) {
   cut_case *c = *state;
   for (size_t i = 0; i < c->n_tables; i++) {
@@ -320,6 +376,8 @@ int main(void) {
       cmocka_unit_test(join_side_whose_unmatched_rows_get_out_is_never_whole),
       cmocka_unit_test(stage_of_one_task_says_why),
       cmocka_unit_test(sample_of_a_share_is_drawn_in_each_task),
+      cmocka_unit_test(recursion_reads_what_does_not_change_from_stages),
+      cmocka_unit_test(grouping_sets_of_whole_groups_are_an_aggregation_each),
       cmocka_unit_test(source_that_cannot_be_split_is_one_task),
       cmocka_unit_test(stage_whose_reader_relies_on_order_is_ordered),
       cmocka_unit_test(partition_is_the_last_column),
