@@ -47,7 +47,7 @@ if(HOLDFAST_HARNESS)
   target_link_libraries(holdfast_harness PUBLIC hf_settings hf_third_party)
   set_target_properties(holdfast_harness PROPERTIES OUTPUT_NAME holdfast-harness)
   target_compile_definitions(hf_verify PRIVATE HOLDFAST_HARNESS)
-  list(REMOVE_ITEM objects $<TARGET_OBJECTS:hf_harness> $<TARGET_OBJECTS:hf_verify>)
+  list(REMOVE_ITEM objects $<TARGET_OBJECTS:hf_harness> $<TARGET_OBJECTS:hf_verify> $<TARGET_OBJECTS:hf_generate>)
 endif()
 
 # For users: only hf_* is exported (tools/lint/exports checks the built file).

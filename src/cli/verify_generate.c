@@ -8,7 +8,7 @@
 #include "verify_command.h"
 
 #include "base/file.h"
-#include "verify/generate.h"
+#include "generate/generate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -41,6 +41,12 @@ def wrong_usage_is_2_and_says_what_to_do(place):
                              (["-c", "SELECT 1", "--tasks", "0"], ["SETTING_VALUE", "tasks", "1..256"]),
                              (["-c", "SELECT 1", "--tasks", "99999999999"], ["SETTING_VALUE", "tasks"]),
                              (["-c", "SELECT 1", "--slots", "0"], ["SETTING_VALUE", "slots"]),
+                             (["-c", "SELECT 1", "--seed", "1"], ["--seed is for --generate"]),
+                             (["--generate", "0"], ["--generate cannot take 0"]),
+                             (["--generate", "x"], ["--generate cannot take x"]),
+                             (["--generate", "1", "--seed", "1.2.3"], ["--seed cannot take 1.2.3", "7.123"]),
+                             (["--generate", "1", "-c", "SELECT 1"], ["--generate cannot be combined"]),
+                             (["-c", "SELECT 1", "--exchange", "fast"], ["--exchange cannot take fast", "streaming"]),
                              (["-c"], ["-c"]),
                              (["-c", "SELECT 1", "--task", "3"], ["--tasks"]),
                              (["-c", "SELECT 1", "--allow-path", "/no/such/place"], ["/no/such/place"])):
@@ -92,7 +98,7 @@ def suite_is_distributed_and_its_kept_files_are_used_again(place):
     same(queries["query 3"]["rows"], 1)
 
 
-QUERY_KEYS = {"name": str, "result": str, "rows": int, "distributed": bool, "tasks": int, "stages": int,
+QUERY_KEYS = {"name": str, "overlay": (str, type(None)), "result": str, "rows": int, "distributed": bool, "tasks": int, "stages": int,
               "order_columns": int, "tied_rows": int, "single_ms": float, "distributed_ms": float,
               "fallback": (str, type(None)), "reason": (str, type(None)), "differences": (str, type(None))}
 TOTAL_KEYS = ["distributed", "fell_back", "passed", "failed", "skipped"]
@@ -118,7 +124,7 @@ def json_has_the_keys_that_are_documented(place):
     same(lines[0]["distributed"], True)
     with open(os.path.join(os.environ["HOLDFAST_SOURCE"], "docs", "verify.md"), encoding="utf-8") as page:
         documented = page.read()
-    for key in [*QUERY_KEYS, *TOTAL_KEYS]:
+    for key in [*QUERY_KEYS, *TOTAL_KEYS, "sql", "case", "rejected", "differed"]:
         check(f"`{key}`" in documented, f"docs/verify.md lacks {key}")
 
 
@@ -216,6 +222,49 @@ def order_is_compared_as_far_as_it_is_known(place):
         same(queries[f"query {i + 1}"]["order_columns"], columns, sql)
 
 
+def overlays_need_a_build_with_the_harness(place):
+    done = verify(place, "-c", "SELECT 1", "--overlay", "no_such")
+    if done.status == 2:
+        has(done.err, "--overlay needs the harness", "-DHOLDFAST_HARNESS=ON")
+        return
+    same(done.status, 1, done.err)
+    has(done.err, "SETTING_VALUE", "there is no such overlay: no_such", "tasks_3", "or all")
+    rows = "".join(f"{i},{i % 7}\n" for i in range(200))
+    for part in range(3):
+        place.write(f"p{part}.csv", "x,y\n" + rows)
+    sql = "CREATE VIEW v AS FROM 'p*.csv'; SELECT y, sum(x) FROM v GROUP BY y ORDER BY y; SELECT nothing FROM v"
+    done = verify(place, "--overlay", "tasks_3,hash_zero", "-c", sql)
+    same(done.status, 0, done.out + done.err)
+    has(done.out, "query 1  tasks_3", "query 1  hash_zero", "distributed: 3 tasks",
+        "tasks_3              distributed 1, fell back 0, rejected 1, differed 0",
+        "hash_zero            distributed 1, fell back 0, rejected 1, differed 0",
+        "     1 tasks_3 both fail with COLUMN_NOT_FOUND")
+    same(last_lines(done), ["distributed 2, fell back 0", "4 passed, 0 failed, 0 skipped"])
+    done = verify(place, "--json", "--exchange", "streaming", "--tasks", "2", "-c", sql)
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    same([line.get("overlay") for line in lines], ["streaming", "streaming", "streaming", None], done.out)
+    same((lines[2]["distributed"], lines[2]["rejected"], lines[3]["passed"]), (1, 1, 2), done.out)
+    done = verify(place, "--overlay", "tasks_3", *["-c", "SELECT 1"] * 12)
+    same(done.status, 1, done.out)
+    has(done.err, "all queries fell back")
+
+
+def generated_queries_are_the_same_for_a_seed(place):
+    done = verify(place, "--generate", "12", "--seed", "4", "--json")
+    same(done.status, 0, done.out + done.err)
+    queries, totals = objects(done)
+    same(list(queries), [f"4.{i}" for i in range(12)])
+    check(totals["distributed"] > 0 and totals["failed"] == 0, done.out)
+    again, _ = objects(verify(place, "--generate", "2", "--seed", "4.10", "--json", "--tasks", "2"))
+    same({name: line["sql"] for name, line in again.items()},
+         {name: queries[name]["sql"] for name in ("4.10", "4.11")})
+    same({line["case"] for line in queries.values()}, {None})
+    done = verify(place, "--generate", "3", "--seed", "4")
+    same(last_lines(done), [f"distributed {sum(queries[f'4.{i}']['distributed'] for i in range(3))}, fell back "
+                            f"{sum(queries[f'4.{i}']['fallback'] is not None for i in range(3))}",
+                            "3 passed, 0 failed, 0 skipped"], done.out)
+
+
 def paths_are_refused_on_both_sides(place):
     os.makedirs(place.path("in"))
     place.write("in/a.csv", "x\n1\n")
@@ -241,4 +290,6 @@ main([wrong_usage_is_2_and_says_what_to_do,
       script_makes_views_on_both_sides,
       command_that_fails_ends_the_run,
       order_is_compared_as_far_as_it_is_known,
+      overlays_need_a_build_with_the_harness,
+      generated_queries_are_the_same_for_a_seed,
       paths_are_refused_on_both_sides])

@@ -4,7 +4,7 @@
  * with and without columns of the query around them.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 /* Outer rows × inner rows from which no subquery is made that compares all with all. */
 #define PRODUCT_MOST 3e6

@@ -11,10 +11,10 @@
  * G3 A sum of floats is exact (multiples of 1/4, small), or it is APPROX: shown, and used for nothing else.
  * G4 What can fail stands where every row gets there: filters are not told from each other by their errors.
  */
-#ifndef HF_VERIFY_GENERATE_INTERNAL_H
-#define HF_VERIFY_GENERATE_INTERNAL_H
+#ifndef HF_GENERATE_GENERATE_INTERNAL_H
+#define HF_GENERATE_GENERATE_INTERNAL_H
 
-#include "generate.h"
+#include "generate/generate.h"
 
 /* What expressions are made for. Types of one class mix: an INT is of any width. */
 typedef enum gen_type {

@@ -4,7 +4,7 @@
  * ORDER BY and LIMIT; and what makes some fail or indeterminate on purpose.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 #include <string.h>
 

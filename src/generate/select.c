@@ -4,7 +4,7 @@
  * windows, WHERE, HAVING, QUALIFY and DISTINCT.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 /* A SELECT that is being made. */
 typedef struct selecting {

@@ -4,7 +4,7 @@
  * VALUES, UNNEST and LATERAL. Sizes are estimated, so that no join grows without bound.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 #include <string.h>
 
@@ -189,7 +189,8 @@ static gen_node *equality(generator *g, const join *j, const gen_column *left, c
     return gen_write(g, GEN_PART, "%n COLLATE NOCASE = %n", left->node, right->node);
   }
   if (left->type == GEN_INT && gen_chance(g, 15) && left->most < 1e9 && right->most < 1e9) {
-    return gen_write(g, GEN_PART, "%n + 1 = %n - %d", left->node, right->node, (int)gen_below(g, 3));
+    return gen_write(g, GEN_PART, "%n::BIGINT + 1 = %n::BIGINT - %d", left->node, right->node,
+                     (int)gen_below(g, 3));
   }
   return gen_write(g, GEN_PART, gen_chance(g, 50) ? "%n = %n" : "(%n) = (%n)", left->node, right->node);
 }
@@ -244,10 +245,13 @@ static gen_node *asof(generator *g, gen_scope *s, gen_node *left) {
   gen_column key = {
       .name = "k", .type = r->type, .most = r->most, .exactness = r->exactness, .distinct = r->distinct};
   static const char *const comparisons[] = {">=", ">", "<=", "<"};
-  gen_node *out = gen_write(
-      g, GEN_RELATION,
-      "%n ASOF %sJOIN (SELECT %n AS k, count(*) AS n FROM %n GROUP BY ALL) AS %s ON %n %s %s.k", left,
-      gen_chance(g, 50) ? "LEFT " : "", r->node, table, alias, l->node, comparisons[gen_below(g, 4)], alias);
+  const char *cast =
+      l->type == GEN_INT ? "::HUGEINT" : ""; /* of mixed widths DuckDB 1.5.5 fails with INTERNAL */
+  gen_node *out =
+      gen_write(g, GEN_RELATION,
+                "%n ASOF %sJOIN (SELECT %n%s AS k, count(*) AS n FROM %n GROUP BY ALL) AS %s ON %n%s %s %s.k",
+                left, gen_chance(g, 50) ? "LEFT " : "", r->node, cast, table, alias, l->node, cast,
+                comparisons[gen_below(g, 4)], alias);
   add_columns(g, s, alias, &count, 1);
   add_columns(g, s, alias, &key, 1);
   return out;

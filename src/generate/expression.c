@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Expressions of generated queries: by the rows of generate.def, columns and
- * literals. Subqueries in them are in generate_subquery.c.
+ * literals. Subqueries in them are in subquery.c.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 #include <ctype.h>
 #include <float.h>

@@ -3,7 +3,7 @@
  * The tree of a generated query: random numbers, nodes, and their text.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

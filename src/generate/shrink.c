@@ -6,7 +6,7 @@
  * determinate stands in parts that go together only.
  * Thread: one at a time.
  */
-#include "generate_tables.h"
+#include "generate/generate_tables.h"
 
 #include "base/mem.h"
 

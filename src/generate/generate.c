@@ -4,8 +4,8 @@
  * same way on both sides, and a few have no one answer.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
-#include "generate_tables.h"
+#include "generate/generate_internal.h"
+#include "generate/generate_tables.h"
 
 #include <string.h>
 

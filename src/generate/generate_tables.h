@@ -3,10 +3,10 @@
  * The definitions of generated tables.
  * Thread: one at a time.
  */
-#ifndef HF_VERIFY_GENERATE_TABLES_H
-#define HF_VERIFY_GENERATE_TABLES_H
+#ifndef HF_GENERATE_GENERATE_TABLES_H
+#define HF_GENERATE_GENERATE_TABLES_H
 
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 typedef enum generated_storage { STORED_AS_PARQUET, STORED_AS_CSV, STORED_BY_CLIENT } generated_storage;
 

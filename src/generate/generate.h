@@ -4,10 +4,10 @@
  * shrinking of one that fails.
  * Thread: one at a time.
  */
-#ifndef HF_VERIFY_GENERATE_H
-#define HF_VERIFY_GENERATE_H
+#ifndef HF_GENERATE_GENERATE_H
+#define HF_GENERATE_GENERATE_H
 
-#include "verify.h"
+#include "verify/verify.h"
 
 /* ------------------------------------------------------------------ tables */
 

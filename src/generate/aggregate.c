@@ -3,7 +3,7 @@
  * Aggregates and windows of generated queries: FILTER, and what stands in OVER.
  * Thread: one at a time.
  */
-#include "generate_internal.h"
+#include "generate/generate_internal.h"
 
 static gen_node *of_type(gen_node *n, const gen_node *like) {
   n->type = like->type;

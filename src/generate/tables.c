@@ -4,7 +4,7 @@
  * expressions of a row's number; as files, and as views of them on both sides.
  * Thread: one at a time.
  */
-#include "generate_tables.h"
+#include "generate/generate_tables.h"
 
 #include "base/file.h"
 
@@ -78,8 +78,7 @@ static const char *value_of(generator *g, const struct kind *k) {
 }
 
 static bool is_written_as_text(const char *type) {
-  static const char *const types[] = {"HUGEINT",    "ENUM",       "INTERVAL", "BIT",
-                                      "INTEGER[3]", "TIMESTAMP_", "JSON"};
+  static const char *const types[] = {"HUGEINT", "ENUM", "INTERVAL", "BIT", "TIMESTAMP_", "JSON"};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
     if (strncmp(type, types[i], strlen(types[i])) == 0) {
       return true;
