@@ -155,15 +155,15 @@ void channel_set_fail(channel_set *set, const hf_error *error) {
 
 /* ------------------------------------------------------------------ counting */
 
-void channel_set_stats(channel_set *set, size_t number, channel_stats *out) {
-  const set_edge *edge = &set->edges[number];
+void channel_set_stats(channel_set *set, size_t edge, channel_stats *out) {
+  const set_edge *of = &set->edges[edge];
   pthread_mutex_lock(&set->lock);
-  *out = edge->stats;
-  for (uint32_t w = 0; w < edge->spec.writers; w++) {
-    out->ended += edge->has_ended[w] ? 1 : 0;
+  *out = of->stats;
+  for (uint32_t w = 0; w < of->spec.writers; w++) {
+    out->ended += of->has_ended[w] ? 1 : 0;
   }
-  for (uint32_t i = 0; i < edge->spec.readers; i++) {
-    const connection *c = &edge->connections[i];
+  for (uint32_t i = 0; i < of->spec.readers; i++) {
+    const connection *c = &of->connections[i];
     out->rows_delivered += c->rows_sent;
     out->rows_read += c->rows_read;
     out->peak_bytes = c->peak_bytes > out->peak_bytes ? c->peak_bytes : out->peak_bytes;
@@ -200,12 +200,11 @@ static hf_status check_edge_locked(const set_edge *edge, hf_error *error) {
     HF_TRY(check_connection(c, error));
     told += c->rows_sent + c->rows_dropped;
   }
-  uint64_t times = edge->spec.share == CHANNEL_ALL ? edge->spec.readers : 1;
-  return told == edge->stats.rows_written * times
+  uint64_t expected = edge->stats.rows_written * (edge->spec.share == CHANNEL_ALL ? edge->spec.readers : 1);
+  return told == expected
              ? HF_OK
              : error_set(error, HF_E_INTERNAL, "an edge has carried %llu rows of %llu that were written: %s",
-                         (unsigned long long)told, (unsigned long long)(edge->stats.rows_written * times),
-                         edge->spec.name);
+                         (unsigned long long)told, (unsigned long long)expected, edge->spec.name);
 }
 
 hf_status channel_set_check(channel_set *set, hf_error *error) {
