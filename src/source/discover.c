@@ -213,9 +213,30 @@ static size_t directory_bytes(const char *path) {
   return slash == NULL ? 0 : (size_t)(slash - path);
 }
 
+static bool is_other_directory(const char *path, const char *other) {
+  size_t length = directory_bytes(path);
+  return length != directory_bytes(other) || memcmp(path, other, length) != 0;
+}
+
+/* Whether the values of all keys are of digits, so few that each is a BIGINT; a leading zero makes DuckDB see a text. */
+static bool has_plain_numbers(const char *path) {
+  enum { DIGITS_OF_EVERY_BIGINT = 18 };
+  hive_key keys[MOST_HIVE_KEYS];
+  size_t n = hive_keys_of(path, keys);
+  bool are_plain = true;
+  for (size_t i = 0; are_plain && i < n; i++) {
+    const char *value = keys[i].start + keys[i].length + 1;
+    size_t length = strcspn(value, "/");
+    are_plain = length > 0 && length <= DIGITS_OF_EVERY_BIGINT && strspn(value, "0123456789") == length &&
+                (value[0] != '0' || length == 1);
+  }
+  return are_plain;
+}
+
 /*
  * How many files the columns come from; these are moved to the front. The columns of Parquet files are those of the first
- * one, but for the types of hive keys, which depend on all directories: a file of each does. Else all of them.
+ * one, but for the types of hive keys, which depend on the values in all directories: a file of each does, and one of all
+ * that have plain numbers. Else all of them.
  */
 static size_t choose_files(const discovery *d, const char **paths) {
   size_t n = 1, all = d->files->n_files;
@@ -223,11 +244,16 @@ static size_t choose_files(const discovery *d, const char **paths) {
     return all;
   }
   bool hive = is_hive(d) || option_value(d->request, "hive_types") != NULL;
+  bool has_plain = hive && has_plain_numbers(paths[0]);
+  const char *last = paths[0];
   for (size_t i = 1; hive && i < all; i++) {
-    size_t length = directory_bytes(paths[i]);
-    if (length != directory_bytes(paths[n - 1]) || memcmp(paths[i], paths[n - 1], length) != 0) {
-      paths[n++] = paths[i];
+    const char *path = paths[i];
+    bool is_plain = is_other_directory(path, last) && has_plain_numbers(path);
+    if (is_other_directory(path, last) && !(is_plain && has_plain)) {
+      paths[n++] = path;
+      has_plain = has_plain || is_plain;
     }
+    last = path;
   }
   return n;
 }

@@ -42,9 +42,9 @@ typedef struct lister {
   path_list resolved; /* as many */
   source_file *facts; /* of each; no path: not known yet; memory: mem_* */
   size_t n_facts, facts_capacity;
-  known_dir last;
-  glob_dir *dirs;   /* that patterns looked into */
-  size_t completed; /* bytes in front of the path at hand that source_path_absolute put there */
+  known_dir last, above; /* above: of the directory that was resolved last */
+  glob_dir *dirs;        /* that patterns looked into */
+  size_t completed;      /* bytes in front of the path at hand that source_path_absolute put there */
   hf_error *error;
 } lister;
 
@@ -210,6 +210,41 @@ static hf_status put_file(lister *l, const char *resolved, const char *path, sou
   return path_list_add(&l->written, path + l->completed, l->error);
 }
 
+/*
+ * Resolves a directory, whose path may end with '/'. What is above it is resolved anew only where it is not what it was for the
+ * one before: directories of one layout lie side by side.
+ */
+static hf_status resolve_directory(lister *l, const char *path, const char **out, bool *exists) {
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') {
+    length--;
+  }
+  const char *plain = arena_strndup(l->arena, path, length); /* behind "link/" lies what it leads to */
+  size_t above = length;
+  while (above > 0 && path[above - 1] != '/') {
+    above--;
+  }
+  struct stat facts;
+  if (plain == NULL) {
+    return out_of_memory(l);
+  }
+  if (above <= 1 || plain[length - 1] == '.' || lstat(plain, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+    return resolve(l, path, out, exists);
+  }
+  if (l->above.path == NULL || l->above.length != above || memcmp(l->above.path, path, above) != 0) {
+    const char *copy = arena_strndup(l->arena, path, above);
+    if (copy == NULL) {
+      return out_of_memory(l);
+    }
+    l->above = (known_dir){.path = copy, .length = above};
+    HF_TRY(resolve(l, copy, &l->above.resolved, exists));
+  }
+  bool is_root = l->above.resolved[1] == '\0';
+  *out = arena_printf(l->arena, "%s/%s", is_root ? "" : l->above.resolved, plain + above);
+  *exists = true;
+  return *out == NULL ? out_of_memory(l) : HF_OK;
+}
+
 static hf_status know_directory(lister *l, const char *path, size_t length) {
   if (l->last.path != NULL && l->last.length == length && memcmp(l->last.path, path, length) == 0) {
     return HF_OK;
@@ -220,7 +255,7 @@ static hf_status know_directory(lister *l, const char *path, size_t length) {
     return out_of_memory(l);
   }
   l->last = (known_dir){.path = copy, .length = length};
-  HF_TRY(resolve(l, copy, &l->last.resolved, &exists));
+  HF_TRY(resolve_directory(l, copy, &l->last.resolved, &exists));
   l->last.is_allowed = exists && is_allowed(l->options, l->last.resolved);
   return HF_OK;
 }
@@ -357,7 +392,7 @@ static hf_status read_facts(const lister *l, size_t i, source_file *out) {
 }
 
 /* What else must stay for the list to stay: the directories of patterns, and links where they led to. */
-static hf_status add_others(const lister *l, listing *out) {
+static hf_status add_others(lister *l, listing *out) {
   size_t n_dirs = 0;
   for (const glob_dir *dir = l->dirs; dir != NULL; dir = dir->next) {
     n_dirs++;
@@ -368,7 +403,7 @@ static hf_status add_others(const lister *l, listing *out) {
   }
   for (const glob_dir *dir = l->dirs; dir != NULL; dir = dir->next) {
     bool exists = false;
-    HF_TRY(resolve(l, dir->path, &others[out->n_others].path, &exists));
+    HF_TRY(resolve_directory(l, dir->path, &others[out->n_others].path, &exists));
     others[out->n_others++].mtime_ns = dir->mtime_ns;
   }
   for (size_t i = 0; i < out->n_files; i++) {
@@ -381,7 +416,7 @@ static hf_status add_others(const lister *l, listing *out) {
   return HF_OK;
 }
 
-static hf_status finish(const lister *l, listing *out) {
+static hf_status finish(lister *l, listing *out) {
   size_t n = l->resolved.count;
   listing result = {.n_files = n};
   result.files = arena_array(l->arena, n, sizeof *result.files);

@@ -84,6 +84,36 @@ static void keys_have_the_type_of_all_directories(void **state) {
   api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet' WHERE day = 'later'"), "3\n");
 }
 
+/* Of very many digits, with a leading zero or a sign, as a date, empty: as DuckDB itself has it. */
+static void keys_that_look_like_numbers_are_all_looked_at(void **state) {
+  static const struct {
+    const char *day, *type;
+  } cases[] = {{"0007", "VARCHAR"}, {"12345678901234567890", "VARCHAR"},
+               {"-3", "BIGINT"},    {"2024-02-29", "VARCHAR"},
+               {"", "VARCHAR"},     {"1.5", "VARCHAR"}};
+  api_case *c = *state;
+  make_files(c);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char path[192];
+    oracle_rows rows;
+    make_directory(c, cases[i].day, 1);
+    oracle *plain = oracle_open();
+    assert_null(oracle_query(
+        plain, text(c, "SELECT DISTINCT typeof(day)::VARCHAR FROM read_parquet('@/many/*/*.parquet')"), 10,
+        &rows));
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s\n", rows.cells[0].text);
+    api_expect(c, text(c, "SELECT DISTINCT typeof(day) FROM '@/many/*/*.parquet'"), expected);
+    assert_string_equal(rows.cells[0].text, cases[i].type);
+    oracle_rows_free(&rows);
+    oracle_close(plain);
+    snprintf(path, sizeof path, "%s/many/day=%s/part-0000.parquet", c->dir, cases[i].day);
+    assert_int_equal(unlink(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+  }
+}
+
 /* Of files and of directories; one that leads nowhere is no file. */
 static void links_among_plain_files_are_followed(void **state) {
   api_case *c = *state;
@@ -107,6 +137,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       CASE(files_are_all_read_once),
       CASE(keys_have_the_type_of_all_directories),
+      CASE(keys_that_look_like_numbers_are_all_looked_at),
       CASE(links_among_plain_files_are_followed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
