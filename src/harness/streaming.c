@@ -108,7 +108,7 @@ static hf_status close_unopened(const task_run *t, hf_error *error) {
 static hf_status open_writer(task_run *t, hf_error *error) {
   streaming_run *run = run_of(t);
   const stage_output *out = &t->plan.output;
-  uint64_t most = bound_of(t->job) / 2;
+  uint64_t most = bound_of(t->job) > 2 ? bound_of(t->job) / 2 : 1;
   size_t n = 0;
   size_t *edges = arena_array(t->memory, run->n_edges, sizeof *edges);
   if (edges == NULL) {
