@@ -40,7 +40,7 @@ hf_status cut_in_one(cutter *c, const tree_node *node, cut_order order, const ch
     HF_TRY(cut_node(c, node->children[i], order, &parts[i]));
     HF_TRY(cut_gather(c, &parts[i], ordered, why));
     out->rows += parts[i].rows;
-    out->bytes += parts[i].bytes;
+    out->base += parts[i].base;
   }
   return cut_put(c, node, parts, node->n_children, &out->node);
 }
@@ -64,7 +64,7 @@ hf_status cut_copy(cutter *c, const tree_node *node, bool ordered, const tree_no
 }
 
 hf_status cut_whole(cutter *c, const tree_node *node, cut_order order, const char *why, cut_part *out) {
-  *out = (cut_part){.is_one = true, .why = why, .what = "one task", .rows = 1e9, .bytes = 1e12};
+  *out = (cut_part){.is_one = true, .why = why, .what = "one task", .rows = 1e9, .base = 1e9};
   return cut_copy(c, node, order != ORDER_ANY, &out->node);
 }
 

@@ -89,6 +89,7 @@ typedef struct cut_stage {
   const cut_piece *partition_pieces;
   bool ordered;        /* its reader relies on the order of its rows: the ordered sink */
   schema columns;      /* of its output, c0 … */
+  double rows, bytes;  /* of its output, guessed */
   const char *what;    /* for EXPLAIN: "scan, partial aggregate", "final aggregate" … */
   const char *why_one; /* one_task: why; "" when it is no loss (a final gather) */
   bool falls_back; /* one_task: it holds what cannot be cut; else the table of placements (10, 3) has it so */

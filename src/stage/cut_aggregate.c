@@ -6,7 +6,8 @@
  */
 #include "stage/cut_partial.h"
 
-enum { MOST_GROUPS_OF_SETS = 60 }; /* their id is a BIGINT with a bit for each */
+static const double ROWS_OF_A_GROUP = 4; /* guessed */
+enum { MOST_GROUPS_OF_SETS = 60 };       /* their id is a BIGINT with a bit for each */
 
 /* -------------------------------------------------------------- what it is */
 
@@ -254,11 +255,16 @@ static hf_status put_grouping(two_steps *s, cut_part *part) {
   return cut_put(s->c, &node, part, 1, &part->node);
 }
 
+static double groups_of(const tree_node *node, double rows) {
+  return node->aggregate->n_groups == 0 ? 1 : rows > ROWS_OF_A_GROUP ? rows / ROWS_OF_A_GROUP : rows;
+}
+
 static hf_status in_two_steps(two_steps *s, cut_part *part) {
   cut_keys keys;
   HF_TRY(list_partials(s));
   HF_TRY(put_partial(s, part));
   size_t n_partial = part->node->n_columns;
+  part->rows = groups_of(s->node, part->rows) * (s->g->n_groups == 0 ? s->c->options->tasks : 1);
   part->n_deals = 0;
   part->what =
       part->what[0] == '\0' ? "partial aggregate" : cut_text(s->c, "%s, partial aggregate", part->what);
@@ -315,19 +321,13 @@ static hf_status in_one_step(cutter *c, const tree_node *node, cut_part *part) {
   return cut_put(c, node, part, 1, &part->node);
 }
 
-static void estimate(const tree_node *node, cut_part *part) {
-  if (node->aggregate->n_groups == 0) {
-    part->rows = 1;
-    part->bytes = 64 * (double)(node->n_columns + 1);
-  }
-}
-
 hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part) {
   const tree_aggregate *g = node->aggregate;
   bool ordered = is_ordered(node), are_together = false, sets = has_sets(g);
   const tree_expression *distinct = shared_distinct(node);
   two_steps steps = {
       .c = c, .node = node, .g = g, .has_sets = sets || g->n_grouping > 0, .is_ordered = ordered};
+  cut_take_cheap(c, part);
   if (!sets) {
     HF_TRY(group_keys(c, g, part, &are_together));
   }
@@ -358,7 +358,9 @@ hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part) {
 hf_status cut_aggregate(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   (void)order;
   HF_TRY(cut_node(c, node->children[0], is_ordered(node) ? ORDER_NEEDED : ORDER_ANY, out));
+  double rows = groups_of(node, out->rows);
   HF_TRY(cut_aggregate_part(c, node, out));
-  estimate(node, out);
+  out->rows = rows;
+  out->base = node->aggregate->n_groups == 0 ? 1 : out->base;
   return HF_OK;
 }

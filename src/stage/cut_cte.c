@@ -144,6 +144,7 @@ hf_status cut_cte_ref(cutter *c, const tree_node *node, cut_order order, cut_par
   }
   *out = cte->part;
   out->what = "CTE";
+  out->needs_deals = false;
   return cut_read(c, cte->stage, cte->part.is_one ? CUT_ALL : CUT_SPLIT, order == ORDER_NEEDED, node,
                   &out->node);
 }
@@ -209,8 +210,7 @@ static hf_status cut_steps(cutter *c, const tree_node *node, bool ordered, const
 }
 
 hf_status cut_recursive(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
-  *out =
-      (cut_part){.is_one = true, .why = "a recursive CTE", .what = "recursion", .rows = 1e9, .bytes = 1e12};
+  *out = (cut_part){.is_one = true, .why = "a recursive CTE", .what = "recursion", .rows = 1e9, .base = 1e9};
   bool ordered = order != ORDER_ANY || cut_relies_on_order(node);
   const tree_node **children = NULL;
   HF_TRY(cut_pointers(c, node->n_children, &children));

@@ -26,7 +26,7 @@ typedef struct cut_part {
   bool is_one;     /* one task runs it; else each task has a share of the rows */
   const char *why; /* is_one: why; "" when it is no loss */
   const char *what;
-  double rows, bytes; /* at most, as far as known */
+  double rows, base; /* guessed; and of its largest source, before conditions */
   /* Not is_one: task t of T has the rows for which (hash(columns…) % modulus) * T / modulus is t, for each of these lists of
    * columns: after a join there may be several. 0: nothing is known. */
   uint32_t modulus;
@@ -105,6 +105,13 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
                    const tree_node **out);
 /* A leaf that reads a source. */
 hf_status cut_read_source(cutter *c, const tree_node *get, const cut_reading *reading, const tree_node **out);
+/* Guessed bytes of its rows. */
+double cut_bytes(const cut_part *part);
+/* Whether it is less work for a task than a stage is, and gives the same rows in every one. */
+bool cut_is_cheap(const cutter *c, const cut_part *part);
+/* The part becomes one that one task has, without a stage, if that is less work than a stage is. How many tasks read a
+ * source is the caller's to say. */
+void cut_take_cheap(cutter *c, cut_part *part);
 /* The part becomes one that one task has; nothing is done when it is. */
 hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why);
 /* The part becomes one that every task has whole. */

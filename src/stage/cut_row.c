@@ -30,16 +30,14 @@ static hf_status put_over(cutter *c, const tree_node *node, cut_part *part) {
 
 hf_status cut_filter(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   HF_TRY(cut_node(c, node->children[0], order, out));
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    out->rows *= tree_share_passed(node->expressions[i]);
+  }
   return put_over(c, node, out);
 }
 
-/* Columns more or less: the width changes with them. */
 hf_status cut_projection(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   HF_TRY(cut_node(c, node->children[0], order, out));
-  size_t before = node->children[0]->n_columns;
-  if (node->n_columns < before) {
-    out->bytes *= (double)(node->n_columns + 1) / (double)(before + 1);
-  }
   return put_over(c, node, out);
 }
 
@@ -86,6 +84,7 @@ hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part
   bool is_ordered = is_unordered(node) || order == ORDER_NEEDED;
   HF_TRY(cut_node(c, node->children[0], is_ordered ? ORDER_NEEDED : ORDER_ANY, out));
   HF_TRY(common_keys(c, node, &keys));
+  cut_take_cheap(c, out);
   if (!out->is_one && keys.n == 0) {
     HF_TRY(cut_gather(c, out, is_ordered, cut_why_window));
   } else if (!out->is_one && !cut_is_together(out, &keys)) {
@@ -130,7 +129,6 @@ static hf_status put_limit(cutter *c, const tree_node *node, bool ordered, const
     HF_TRY(cut_gather(c, part, ordered, ""));
   }
   if (can_hint(limit) && part->rows > (double)limit->limit) {
-    part->bytes *= (double)(limit->limit + 1) / (part->rows + 1);
     part->rows = (double)limit->limit;
   }
   part->what = cut_text(c, "%s, %s", part->what, what);

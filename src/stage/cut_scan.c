@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { BYTES_OF_A_CELL = 16 };
-
 static bool is_source(const tree_node *node) {
   return node->kind == TREE_GET && node->n_children == 0 && strcmp(node->scan->function, "hf_scan") == 0 &&
          node->scan->n_parameters > 0 && node->scan->parameters[0].text != NULL;
@@ -50,9 +48,12 @@ static hf_status take_deal(cutter *c, const tree_node *node, const cut_source *s
   return cut_keep_deals(c, &dealt, column_of, node, node->n_columns, out);
 }
 
-static double share_read(const tree_scan *scan) {
-  size_t n = scan->n_scanned < scan->n_source ? scan->n_scanned : scan->n_source;
-  return scan->n_source == 0 ? 1 : (double)n / (double)scan->n_source;
+static double share_passed(const tree_scan *scan) {
+  double share = 1;
+  for (size_t i = 0; i < scan->n_filters; i++) {
+    share *= tree_share_passed(scan->filters[i].expression);
+  }
+  return share;
 }
 
 hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
@@ -63,11 +64,11 @@ hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *
   *out = (cut_part){.is_one = source == NULL || !source->can_split, .why = "", .what = "scan"};
   if (source == NULL) {
     out->why = is_source(node) ? "a source that is not known" : cut_text(c, "%.100s()", node->scan->function);
-    out->rows = out->bytes = 1e9;
+    out->rows = out->base = 1e9;
   } else {
     out->why = out->is_one ? "a source that cannot be split" : "";
-    out->rows = (double)source->rows;
-    out->bytes = (double)source->bytes * share_read(node->scan);
+    out->base = (double)source->rows;
+    out->rows = out->base * share_passed(node->scan);
   }
   if (!out->is_one) {
     HF_TRY(take_deal(c, node, source, out));
@@ -85,6 +86,6 @@ hf_status cut_constant_rows(cutter *c, const tree_node *node, cut_part *out) {
   *out = (cut_part){.node = node, .is_one = true, .why = "", .what = "constant rows"};
   out->rows =
       node->kind == TREE_VALUES ? (double)node->n_expressions / (double)width : node->kind == TREE_DUMMY;
-  out->bytes = out->rows * (double)width * BYTES_OF_A_CELL;
+  out->base = out->rows;
   return HF_OK;
 }

@@ -33,6 +33,7 @@ hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_pa
   bool ordered = !is_plain(node) || order == ORDER_NEEDED;
   HF_TRY(cut_node(c, node->children[0], ordered ? ORDER_NEEDED : ORDER_ANY, out));
   const cut_keys keys = {.n = node->n_expressions, .keys = node->expressions};
+  cut_take_cheap(c, out);
   if (!out->is_one && !cut_is_together(out, &keys)) {
     if (!are_stable(node)) {
       HF_TRY(cut_gather(c, out, ordered, "DISTINCT on a value that differs each time"));
@@ -68,7 +69,7 @@ static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts
   *out = (cut_part){.is_one = parts[0].is_one, .why = "", .what = what};
   for (size_t i = 0; i < node->n_children; i++) {
     out->rows += parts[i].rows;
-    out->bytes += parts[i].bytes;
+    out->base += parts[i].base;
     out->needs_deals |= parts[i].needs_deals;
     out->why = cut_graver(out->why, parts[i].why);
   }

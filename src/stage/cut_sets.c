@@ -126,8 +126,7 @@ hf_status cut_sets(cutter *c, const tree_node *node, bool ordered, cut_part *par
   HF_TRY(cut_close(c, part, NULL, ordered, &stage));
   for (size_t i = 0; i < s.g->n_sets; i++) {
     const tree_node *one = NULL;
-    parts[i] =
-        (cut_part){.why = "", .what = "rows of grouping sets", .rows = part->rows, .bytes = part->bytes};
+    parts[i] = (cut_part){.why = "", .what = "rows of grouping sets", .rows = part->rows, .base = part->base};
     HF_TRY(make_one(&s, &s.g->sets[i], rows, &one));
     HF_TRY(cut_read(c, stage, CUT_SPLIT, ordered, rows, &parts[i].node));
     HF_TRY(cut_aggregate_part(c, one, &parts[i]));
@@ -148,7 +147,7 @@ hf_status cut_sets(cutter *c, const tree_node *node, bool ordered, cut_part *par
                      .why = all_one ? parts[0].why : "",
                      .what = "grouping sets",
                      .rows = part->rows,
-                     .bytes = part->bytes};
+                     .base = part->base};
   for (size_t i = 0; i < s.g->n_sets; i++) {
     part->needs_deals |= parts[i].needs_deals;
   }

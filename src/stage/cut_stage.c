@@ -11,8 +11,12 @@
 
 #include <string.h>
 
-/* A side below this part of what may be broadcast is read from its source by each task. */
-static const double SMALL_OF_BROADCAST = 64;
+/* What reads less than this part of what may be broadcast is computed by each task that needs it. */
+static const double PARTS_OF_CHEAP = 64;
+
+double cut_bytes(const cut_part *part) {
+  return part->rows * tree_row_bytes(part->node);
+}
 
 /* ---------------------------------------------------------- why it is one */
 
@@ -245,7 +249,9 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
   if (node->n_columns == 0) {
     HF_TRY(add_column(c, node, &node));
   }
-  cut_stage made = {.one_task = part->is_one,
+  cut_stage made = {.rows = part->rows,
+                    .bytes = cut_bytes(part),
+                    .one_task = part->is_one,
                     .partitions = keys == NULL ? 1 : modulus_of(c, keys),
                     .ordered = ordered,
                     .what = part->what,
@@ -310,28 +316,6 @@ static bool is_bare(const cutter *c, const cut_part *part, uint32_t *stage) {
   return true;
 }
 
-static hf_status read_all(cutter *c, cut_part *part, bool ordered) {
-  uint32_t stage = 0;
-  if (!is_bare(c, part, &stage)) {
-    HF_TRY(cut_close(c, part, NULL, ordered, &stage));
-  }
-  part->n_deals = 0;
-  part->what = "";
-  return cut_read(c, stage, CUT_ALL, ordered, part->node, &part->node);
-}
-
-hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why) {
-  if (part->is_one) {
-    part->why = cut_graver(part->why, why);
-    return HF_OK;
-  }
-  HF_TRY(read_all(c, part, ordered));
-  part->is_one = true;
-  part->why = why;
-  part->what = "gather";
-  return HF_OK;
-}
-
 static bool is_constant(const tree_node *node) {
   bool is_leaf = node->kind == TREE_VALUES || node->kind == TREE_DUMMY || node->kind == TREE_EMPTY;
   for (size_t i = 0; is_leaf && i < node->n_expressions; i++) {
@@ -354,29 +338,175 @@ static bool is_stable(const tree_node *node) {
   return true;
 }
 
-/* What one task reads of a source in less time than a stage takes; NULL: the part is more than that. */
-static const tree_node *small_leaf(const cutter *c, const cut_part *part) {
-  const tree_node *node = part->node;
-  while ((node->kind == TREE_FILTER || node->kind == TREE_PROJECTION) && is_stable(node)) {
+/* ------------------------------------------------------------------- cheap */
+
+static bool are_conditions_stable(const tree_node *node) {
+  const tree_join *j = node->join;
+  for (size_t i = 0; i < j->n_conditions; i++) {
+    if (cut_is_volatile(j->conditions[i].left) || cut_is_volatile(j->conditions[i].right)) {
+      return false;
+    }
+  }
+  return j->condition == NULL || !cut_is_volatile(j->condition);
+}
+
+/* At most one row gets out. */
+static bool is_one_row(const tree_node *node) {
+  while (node->kind == TREE_PROJECTION) {
     node = node->children[0];
   }
-  bool is_small = !part->is_one && c->options->broadcast != CUT_WHOLE_NEVER &&
-                  part->bytes * SMALL_OF_BROADCAST < (double)c->options->broadcast_bytes;
-  const cut_source *source = is_small ? cut_source_of(c, node) : NULL;
-  bool is_leaf = source != NULL && is_stable(node) &&
-                 (double)source->bytes * SMALL_OF_BROADCAST < (double)c->options->broadcast_bytes;
-  return is_leaf ? node : NULL;
+  return node->kind == TREE_AGGREGATE && node->aggregate->n_groups == 0 && node->aggregate->n_sets <= 1;
+}
+
+/* Gives the same of the same rows in any order. The cutter's own have aggregates inside other expressions. */
+static bool is_exact(const tree_node *node, const tree_expression *e) {
+  static const char *const exact[] = {"count",    "count_star", "sum",     "min",    "max",
+                                      "bool_and", "bool_or",    "bit_and", "bit_or", "bit_xor"};
+  bool is_float = e->type->kind == TYPE_DOUBLE || e->type->kind == TYPE_FLOAT;
+  for (size_t i = 0; e->kind == EXPRESSION_AGGREGATE && i < sizeof exact / sizeof exact[0]; i++) {
+    if (strcmp(e->call->name, exact[i]) == 0) {
+      return !is_float || strcmp(e->call->name, "sum") != 0;
+    }
+  }
+  if (e->kind == EXPRESSION_AGGREGATE) {
+    return strcmp(e->call->name, "first") == 0 && is_one_row(node->children[0]);
+  }
+  for (size_t i = 0; i < e->n_children; i++) {
+    if (!is_exact(node, e->children[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool are_aggregates_stable(const tree_node *node) {
+  for (size_t i = 0; i < node->aggregate->n_groups; i++) {
+    if (cut_is_volatile(node->aggregate->groups[i])) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < node->n_expressions; i++) {
+    if (!is_exact(node, node->expressions[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Gives the same rows in whichever task, of all rows below it. */
+static bool is_alike(const tree_node *node, bool is_one) {
+  switch (node->kind) {
+    case TREE_GET:
+    case TREE_FILTER:
+    case TREE_PROJECTION:
+      return is_stable(node);
+    case TREE_INPUT:
+    case TREE_CROSS_PRODUCT:
+      return true;
+    case TREE_JOIN:
+    case TREE_ANY_JOIN:
+      return are_conditions_stable(node);
+    case TREE_AGGREGATE: /* of one task: else of its share of the rows */
+      return is_one && is_stable(node) && are_aggregates_stable(node);
+    default:
+      return is_constant(node);
+  }
+}
+
+static double leaf_bytes(const cutter *c, const tree_node *leaf) {
+  const cut_source *source = cut_source_of(c, leaf);
+  if (source != NULL) {
+    return (double)source->bytes;
+  }
+  if (leaf->kind == TREE_INPUT) {
+    return c->stages[c->readings[leaf->number].stage].bytes;
+  }
+  return is_constant(leaf) ? 0 : 1e12;
+}
+
+/* Adds up what it reads; far too much when it is not alike in every task. */
+static double read_bytes(const cutter *c, const tree_node *node, bool is_one) {
+  bool is_dealt = node->kind == TREE_INPUT && c->readings[node->number].share == CUT_PARTITION;
+  double bytes = node->n_children == 0 ? leaf_bytes(c, node) : 0;
+  if (!is_alike(node, is_one) || (is_dealt && !is_one)) {
+    return 1e12;
+  }
+  for (size_t i = 0; i < node->n_children; i++) {
+    bytes += read_bytes(c, node->children[i], is_one);
+  }
+  return bytes;
+}
+
+bool cut_is_cheap(const cutter *c, const cut_part *part) {
+  double most = (double)c->options->broadcast_bytes / PARTS_OF_CHEAP;
+  return c->options->broadcast != CUT_WHOLE_NEVER && !part->needs_deals && cut_bytes(part) < most &&
+         read_bytes(c, part->node, part->is_one) < most;
+}
+
+static void read_whole(cutter *c, const tree_node *node) {
+  if (node->kind == TREE_INPUT || cut_source_of(c, node) != NULL) {
+    c->readings[node->number].share = CUT_ALL;
+  }
+  for (size_t i = 0; i < node->n_children; i++) {
+    read_whole(c, node->children[i]);
+  }
+}
+
+static bool reads_source(const cutter *c, const tree_node *node) {
+  bool reads = cut_source_of(c, node) != NULL;
+  for (size_t i = 0; !reads && i < node->n_children; i++) {
+    reads = reads_source(c, node->children[i]);
+  }
+  return reads;
+}
+
+void cut_take_cheap(cutter *c, cut_part *part) {
+  if (!part->is_one && !reads_source(c, part->node) && cut_is_cheap(c, part)) {
+    read_whole(c, part->node);
+    part->is_one = true;
+    part->why = "";
+    part->n_deals = 0;
+    part->needs_deals = false;
+  }
+}
+
+/* ------------------------------------------------------- gather, broadcast */
+
+static hf_status read_all(cutter *c, cut_part *part, bool ordered) {
+  uint32_t stage = 0;
+  if (!is_bare(c, part, &stage)) {
+    HF_TRY(cut_close(c, part, NULL, ordered, &stage));
+  }
+  part->n_deals = 0;
+  part->needs_deals = false;
+  part->what = "";
+  return cut_read(c, stage, CUT_ALL, ordered, part->node, &part->node);
+}
+
+hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why) {
+  if (part->is_one) {
+    part->why = cut_graver(part->why, why);
+    return HF_OK;
+  }
+  cut_take_cheap(c, part);
+  if (part->is_one) {
+    part->why = why;
+    return HF_OK;
+  }
+  HF_TRY(read_all(c, part, ordered));
+  part->is_one = true;
+  part->why = why;
+  part->what = "gather";
+  return HF_OK;
 }
 
 hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered) {
-  const tree_node *leaf = ordered ? NULL : small_leaf(c, part);
   if (is_constant(part->node)) { /* every task makes them itself */
     return HF_OK;
   }
-  if (leaf != NULL) { /* every task reads it itself */
-    c->readings[leaf->number].share = CUT_ALL;
+  if (!ordered && cut_is_cheap(c, part)) {
+    read_whole(c, part->node);
     part->n_deals = 0;
-    part->what = "";
     return HF_OK;
   }
   return read_all(c, part, ordered);

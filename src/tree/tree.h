@@ -298,6 +298,11 @@ bool tree_is_volatile(const char *name);
  * NULL. Borrowed from the expression. */
 const char *tree_volatile_call(const tree_expression *e);
 
+/* Guesses which share of rows meets the condition: more than 0, at most 1. */
+double tree_share_passed(const tree_expression *condition);
+/* Guesses how many bytes a row of the node's columns has between stages. */
+double tree_row_bytes(const tree_node *node);
+
 /*
  * Reads the answer of json_serialize_plan (skip_null true, skip_empty false) into a tree. When *refusal is set on
  * return, *out is NULL; both are the arena's. Errors: OUT_OF_MEMORY only.

@@ -208,7 +208,7 @@ static void grouping_sets_are_the_same(void **state) {
       {"SELECT k, s, day, max(v) FROM t GROUP BY CUBE (k, s, day)", SPREAD},
       {"SELECT k, s, count(DISTINCT v), count(*) FROM t GROUP BY ROLLUP (k, s)", SPREAD},
       {"SELECT k, count(*) FROM t GROUP BY GROUPING SETS ((k), (k))", SPREAD},
-      {"SELECT k, median(v) FROM t GROUP BY ROLLUP (k)", ONE},
+      {"SELECT k, median(v) FROM t GROUP BY ROLLUP (k)", ANY},
       {"SELECT k, count(*), sum(v) FROM none GROUP BY GROUPING SETS ((k), ())", ANY},
   };
   CHECK(state, queries);
