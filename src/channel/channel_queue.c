@@ -6,7 +6,7 @@
  */
 #include "channel/channel_internal.h"
 
-#include "base/thread.h"
+#include "base/fault.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -72,11 +72,13 @@ static void edge_targets(set_edge *edge, uint32_t writer, const frame *f, uint32
   if (spec->share == CHANNEL_SPLIT) {
     edge_split_readers(spec, writer, first, end);
     if (f != NULL && *end - *first > 1) {
-      *first += spec->ordered ? 0 : edge->turns[writer]++ % (*end - *first);
+      *first += spec->ordered || FAULT("channel.one_reader") ? 0 : edge->turns[writer]++ % (*end - *first);
       *end = *first + 1;
     }
   } else if (spec->share == CHANNEL_PARTITION && f != NULL) {
-    *first = (uint32_t)((uint64_t)f->partition * spec->readers / spec->partitions);
+    uint64_t partition =
+        f->partition + (FAULT("channel.wrong_reader") && f->partition + 1 < spec->partitions ? 1u : 0u);
+    *first = (uint32_t)(partition * spec->readers / spec->partitions);
     *end = *first + 1;
   }
 }
@@ -166,6 +168,10 @@ static void push_locked(connection *c, frame *f) {
   atomic_fetch_add_explicit(&f->references, 1, memory_order_relaxed);
   if (l->last == NULL) {
     l->first = node;
+  } else if (FAULT("channel.order")) {
+    node->next = l->first;
+    l->first = node;
+    node = l->last;
   } else {
     l->last->next = node;
   }

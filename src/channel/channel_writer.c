@@ -313,7 +313,7 @@ static hf_status state_open(void *sink, const struct ArrowSchema *engine_schema,
 static hf_status state_close(void *state, hf_error *error) {
   writer_state *s = state;
   for (uint32_t p = 0; p < s->writer->partitions; p++) {
-    if (s->builders[p] != NULL && batch_builder_rows(s->builders[p]) > 0) {
+    if (s->builders[p] != NULL && batch_builder_rows(s->builders[p]) > 0 && !FAULT("channel.last_frame")) {
       HF_TRY(send_batch(s, p, error));
     }
   }

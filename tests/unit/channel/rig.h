@@ -206,12 +206,16 @@ static inline void rig_writer_start(rig_writer *w) {
   assert_int_equal(pthread_create(&w->thread, NULL, rig_writer_run, w), 0);
 }
 
-static inline void rig_writer_join(rig_writer *w, hf_status expected) {
-  pthread_join(w->thread, NULL);
+static inline void rig_writer_expect(rig_writer *w, hf_status expected) {
   if (w->status != expected) {
     fail_msg("a writer ended with %d and not %d: %s", w->status, expected, w->error.message);
   }
   hf_error_reset(&w->error);
+}
+
+static inline void rig_writer_join(rig_writer *w, hf_status expected) {
+  pthread_join(w->thread, NULL);
+  rig_writer_expect(w, expected);
 }
 
 /* ------------------------------------------------------------------- readers */

@@ -98,11 +98,14 @@ static void run_all(rig *r, rig_writer *writers, rig_reader *readers) {
     rig_reader_init(&readers[i], r, edge->writers + i, i, 0);
     rig_reader_start(&readers[i]);
   }
+  for (uint32_t i = 0; i < edge->writers + edge->readers; i++) { /* before anything is asserted */
+    pthread_join(i < edge->writers ? writers[i].thread : readers[i - edge->writers].thread, NULL);
+  }
   for (uint32_t i = 0; i < edge->writers; i++) {
-    rig_writer_join(&writers[i], HF_OK);
+    rig_writer_expect(&writers[i], HF_OK);
   }
   for (uint32_t i = 0; i < edge->readers; i++) {
-    rig_reader_join(&readers[i], HF_OK);
+    rig_reader_expect(&readers[i], HF_OK);
   }
   rig_check(r, HF_OK);
 }
@@ -308,9 +311,13 @@ static void channel_queue_two_edges_of_a_writer_both_get_its_rows(void **state) 
     rig_reader_init(&d[i], &r, i + 1, i == 2 ? 0 : i, i == 2 ? 1 : 0);
     rig_reader_start(&d[i]);
   }
-  rig_writer_join(&w, HF_OK);
+  pthread_join(w.thread, NULL);
   for (uint32_t i = 0; i < 3; i++) {
-    rig_reader_join(&d[i], HF_OK);
+    pthread_join(d[i].thread, NULL);
+  }
+  rig_writer_expect(&w, HF_OK);
+  for (uint32_t i = 0; i < 3; i++) {
+    rig_reader_expect(&d[i], HF_OK);
     rig_reader_free(&d[i]);
   }
   assert_int_equal(d[0].n, 1000);
