@@ -529,6 +529,7 @@ typedef struct hf_stage_profile {
   uint32_t reads; /* inputs of later stages that it is: 2 and more were computed once for all */
   bool ordered;
   uint32_t attempts, failed_attempts; /* 0 attempts: it did not run */
+  uint64_t elapsed_us;                /* from the first attempt that was submitted to the end of the last */
   hf_amounts amounts;                 /* of all attempts */
 } hf_stage_profile;
 

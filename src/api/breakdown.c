@@ -28,6 +28,7 @@ static void tell_stage(const hf_breakdown *of, const profile_stage *stage, const
                           .ordered = stage->ordered,
                           .attempts = sum.n_attempts,
                           .failed_attempts = sum.n_failed,
+                          .elapsed_us = stage->ended_us - stage->began_us,
                           .amounts = sum.amounts};
   l->stage(l->context, &row);
 }

@@ -59,7 +59,8 @@ typedef struct profile_stage {
   size_t n_inputs;
   profile_input *inputs;
   profile_note *notes;
-  profile_task *tasks; /* n_tasks; NULL: none ran */
+  profile_task *tasks;         /* n_tasks; NULL: none ran */
+  uint64_t began_us, ended_us; /* first submitted, last reported; monotonic */
 } profile_stage;
 
 struct hf_breakdown {

@@ -127,6 +127,7 @@ static void put_stage(buf *out, const profile_stage *stage) {
   put_bool(out, "ordered", stage->ordered);
   put_number(out, "attempts", sum.n_attempts);
   put_number(out, "failed_attempts", sum.n_failed);
+  put_number(out, "elapsed_us", stage->ended_us - stage->began_us);
   put_amounts(out, &sum.amounts);
   put_notes(out, "notes", stage->notes);
   buf_text(out, ",\"inputs\":[");

@@ -241,6 +241,10 @@ void observe_launched(job *j, const stage_run *stage, uint32_t task) {
   const planned_stage *planned = stage->planned;
   profile_attempt *attempt =
       profile_attempt_of(j->observed, planned->id.value, task, stage->tasks[task].attempt.value);
+  profile_stage *of = profile_find_stage(j->observed, planned->id.value);
+  if (of != NULL && of->began_us == 0) {
+    of->began_us = of->ended_us = clock_monotonic_us();
+  }
   for (size_t i = 0; attempt != NULL && i < planned->n_inputs; i++) {
     const planned_input *input = &planned->inputs[i];
     if (!input->is_stage) {
@@ -255,6 +259,7 @@ void observe_reported(job *j, const task_report *report) {
   if (attempt == NULL) {
     return;
   }
+  profile_find_stage(j->observed, report->stage.value)->ended_us = clock_monotonic_us();
   attempt->end = report->outcome == TASK_FINISHED ? ATTEMPT_IS_FINISHED : ATTEMPT_HAS_FAILED;
   attempt->code = report->error.code;
   attempt->amounts = (hf_amounts){.wait_us = report->wait_us,

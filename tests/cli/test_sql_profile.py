@@ -56,7 +56,7 @@ def analyze_is_read_as_plain_lines(place):
     same(done.status, 0)
     lines = done.out.splitlines()
     same(lines[0], "== Holdfast plan, as it ran ==")
-    same(bool(re.match(r"  ran: 1 task: [\d.]+ ms, waited [\d.]+ ms; read nothing; wrote 1 row \(\d+ bytes\); memory .*; local$",
+    same(bool(re.match(r"  ran: 1 task in [\d.]+ ms: [\d.]+ ms, waited [\d.]+ ms; read nothing; wrote 1 row \(\d+ bytes\); memory .*; local$",
                        lines[3])), True, lines[3])
     same(lines[-3], "1 stage, 1 task, 1 attempt, 0 of them failed")
     same(lines[-1].startswith("result: 1 row ("), True)

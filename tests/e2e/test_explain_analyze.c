@@ -123,7 +123,7 @@ static void statement_gives_the_graph_with_what_happened(void **state) {
   assert_non_null(strstr(plan, "== Holdfast plan, as it ran =="));
   assert_non_null(strstr(plan, "stage 1: scan, partial aggregate: 3 tasks, 3 partitions, not ordered\n"));
   assert_non_null(strstr(plan, "input 0: read_parquet 1 file, 10,000 rows (exact)"));
-  assert_non_null(strstr(plan, "  ran: 3 tasks: "));
+  assert_non_null(strstr(plan, "  ran: 3 tasks in "));
   assert_non_null(strstr(plan, "; read 10,000 rows ("));
   assert_non_null(strstr(plan, "    task 3: "));
   assert_non_null(strstr(plan, "input 0: stage 1, a partition each"));

@@ -65,7 +65,7 @@ static void text_has_attempts_notes_and_totals(void **state) {
       "  SQL: SELECT \"a\"\n    FROM [input 0]\n"
       "  input 0: read_parquet 3 files, split among the tasks\n"
       "  note: read whole: 480 bytes\n"
-      "  ran: 2 tasks, 1 failed attempt: 4.5 ms, waited 0.8 ms; read 2,100 rows (3.6 MB) of files; wrote 160 rows (1.3 kB); "
+      "  ran: 2 tasks, 1 failed attempt in 0.0 ms: 4.5 ms, waited 0.8 ms; read 2,100 rows (3.6 MB) of files; wrote 160 rows (1.3 kB); "
       "memory 6.0 MB, spilled 70 kB; local\n"
       "    task 1: 1.5 ms, waited 0.2 ms; read 1,000 rows (1.2 MB) of files; wrote 100 rows (800 bytes); memory 1.0 MB; "
       "local\n"
