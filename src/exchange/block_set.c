@@ -74,6 +74,7 @@ static void share_of(const block_location *location, const block_index *index, s
   if (location->share_of > 0) {
     *first = n_wanted * location->share_first / location->share_of;
     *end = n_wanted * (location->share_first + (size_t)location->share_count) / location->share_of;
+    *end -= *end > *first && FAULT("exchange.share_short") ? 1 : 0;
   }
 }
 

@@ -18,6 +18,8 @@
  */
 #include "hold/registry_internal.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 
 enum { CLAIMS_AT_MOST = 3 }; /* tries of a fill by all its waiters together, before they compute inline */
@@ -228,7 +230,7 @@ complete_result registry_complete(registry *r, const uuid *key, job_id job, cons
   if (entry == NULL) {
     return COMPLETE_STALE;
   }
-  if (is_claim_of(entry, job)) {
+  if (is_claim_of(entry, job) || (entry->state == ENTRY_PENDING && FAULT("hold.stale_complete"))) {
     return complete_claim(r, entry, output, actions);
   }
   bool is_again = entry->held != NULL && entry->held->job.value == job.value;

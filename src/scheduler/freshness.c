@@ -15,6 +15,8 @@
  */
 #include "scheduler/scheduler_internal.h"
 
+#include "base/fault.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +170,7 @@ static bool output_is_of(const entry_output *output, const char *path) {
 bool freshness_was_written(const job *fill, const entry_output *output) {
   for (const written_path *written = fill->written; written != NULL; written = written->next) {
     if (output_is_of(output, written->path)) {
-      return true;
+      return !FAULT("scheduler.written_fill");
     }
   }
   return fill->is_outdated;

@@ -2,6 +2,8 @@
 /* Which part of what earlier attempts wrote is a task's. Pure. Thread: any. */
 #include "staging/staging.h"
 
+#include "base/fault.h"
+
 hf_status staging_files(const source_share *share, arena *a, task_input *out, hf_error *error) {
   const char **paths = arena_array(a, share->n_parts, sizeof *paths);
   row_range *ranges = arena_array(a, share->n_parts, sizeof *ranges);
@@ -42,7 +44,7 @@ block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, 
 void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count) {
   uint64_t begin = ((uint64_t)partitions * t + n - 1) / n, end = ((uint64_t)partitions * (t + 1) + n - 1) / n;
   *first = (uint32_t)begin;
-  *count = (uint32_t)(end - begin);
+  *count = (uint32_t)(end - begin) + (end < partitions && FAULT("staging.partition_twice") ? 1 : 0);
 }
 
 block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t first, uint32_t count,
