@@ -188,8 +188,8 @@ hf_status job_begin(job_run *j, const query_plan *plan, hf_error *error) {
   if (j->memory == NULL) {
     return harness_no_memory(error);
   }
-  j->done = arena_array(j->memory, plan->n_stages, sizeof *j->done);
-  j->attempts = arena_array(j->memory, plan->n_stages, sizeof *j->attempts);
+  j->done = arena_array(j->memory, plan->n_stages, sizeof(task_run **));
+  j->attempts = arena_array(j->memory, plan->n_stages, sizeof(attempt_id *));
   for (size_t i = 0; j->done != NULL && j->attempts != NULL && i < plan->n_stages; i++) {
     j->done[i] = arena_array(j->memory, plan->stages[i].n_tasks, sizeof(task_run *));
     j->attempts[i] = arena_array(j->memory, plan->stages[i].n_tasks, sizeof(attempt_id));
