@@ -133,6 +133,21 @@ static void do_explain(actor *a, char *out, size_t bytes) {
   hf_text_free(text);
 }
 
+/* How the held result came to be read, and the attempts of the query and its fills. */
+static void do_analyze(actor *a, char *out, size_t bytes) {
+  hf_error error = {0};
+  char *text = NULL;
+  hf_status status = hf_df_explain_analyze(stage_frame(a->stage, a->step->rest), NULL, &text, &error);
+  const char *at = text == NULL ? NULL : strstr(text, "CachedRead ["), *total = NULL;
+  if (status == HF_OK && at != NULL && (total = strstr(text, "== Total ==\n")) != NULL) {
+    total += strcspn(total, "\n") + 1;
+    snprintf(out, bytes, "%.*s; %.*s", (int)strcspn(at, "]") + 1, at, (int)strcspn(total, "\n"), total);
+  } else {
+    action_say_status(status, &error, out, bytes);
+  }
+  hf_text_free(text);
+}
+
 /* ----------------------------------------------------------------- holding */
 
 static void do_hold(actor *a, char *out, size_t bytes) {
@@ -281,7 +296,7 @@ void action_run(actor *a, char *out, size_t bytes) {
                  {"hold", do_hold},       {"cancel", do_cancel}, {"unpersist", do_unpersist},
                  {"storage", do_storage}, {"list", do_list},     {"close", do_close},
                  {"write", do_write},     {"disk", do_disk},     {"gate", do_gate},
-                 {"files", do_files},     {"damage", do_damage}};
+                 {"files", do_files},     {"damage", do_damage}, {"analyze", do_analyze}};
   for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
     if (strcmp(actions[i].name, a->step->action) == 0) {
       actions[i].run(a, out, bytes);
