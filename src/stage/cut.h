@@ -33,6 +33,17 @@ typedef enum cut_whole_side {
   CUT_WHOLE_NEVER /* but of a join without keys */
 } cut_whole_side;
 
+/* Equal of stages that compute the same of the same. */
+typedef struct cut_mark {
+  uint64_t high, low;
+} cut_mark;
+
+/* What a stage gave that has been run. */
+typedef struct cut_fact {
+  cut_mark mark;
+  uint64_t rows, bytes;
+} cut_fact;
+
 typedef struct cut_options {
   uint32_t tasks;           /* tasks of a scan stage and partitions of an exchange; at least 2 */
   uint64_t broadcast_bytes; /* a join side below this may be read whole by every task */
@@ -42,6 +53,10 @@ typedef struct cut_options {
   bool tells_partitions; /* for tests: cut_stage.partition_pieces */
   const cut_source *sources;
   size_t n_sources;
+  /* Cutting again, with the tree and the options as before: what is known now. Stages that were run are made anew with
+   * their marks, unless another way has become better; what depends on them is placed by these figures. */
+  const cut_fact *facts;
+  size_t n_facts;
   /* How the result is to be dealt: by the hash of these columns, in `modulus` partitions; n_keys 0: not. */
   uint32_t modulus;
   size_t n_keys;
@@ -87,9 +102,11 @@ typedef struct cut_stage {
    * stages with partitions whose keys are not volatile. */
   size_t n_partition_pieces;
   const cut_piece *partition_pieces;
-  bool ordered;        /* its reader relies on the order of its rows: the ordered sink */
-  schema columns;      /* of its output, c0 … */
+  bool ordered;   /* its reader relies on the order of its rows: the ordered sink */
+  schema columns; /* of its output, c0 … */
+  cut_mark mark;
   double rows, bytes;  /* of its output, guessed */
+  bool is_done;        /* these are a fact's */
   const char *what;    /* for EXPLAIN: "scan, partial aggregate", "final aggregate" … */
   const char *why_one; /* one_task: why; "" when it is no loss (a final gather) */
   bool falls_back; /* one_task: it holds what cannot be cut; else the table of placements (10, 3) has it so */

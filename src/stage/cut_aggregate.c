@@ -271,6 +271,7 @@ static hf_status in_two_steps(two_steps *s, cut_part *part) {
   HF_TRY(keys_of_partial(s, &keys));
   if (keys.n > 0) {
     HF_TRY(cut_exchange(s->c, part, &keys, s->is_ordered));
+    cut_take_cheap(s->c, part);
   } else {
     HF_TRY(cut_gather(s->c, part, s->is_ordered, ""));
   }
@@ -307,6 +308,10 @@ static hf_status group_keys(cutter *c, const tree_aggregate *g, cut_part *part, 
 static hf_status exchange_groups(cutter *c, const tree_aggregate *g, bool ordered, cut_part *part) {
   size_t *keys = NULL;
   HF_TRY(cut_exchange(c, part, &(cut_keys){.n = g->n_groups, .keys = g->groups}, ordered));
+  cut_take_cheap(c, part);
+  if (part->is_one) {
+    return HF_OK;
+  }
   HF_TRY(cut_array(c, g->n_groups, sizeof *keys, &keys));
   for (size_t i = 0; i < g->n_groups; i++) {
     keys[i] = i;

@@ -131,6 +131,7 @@ hf_status cut_cte_of(cutter *c, const tree_node *node, cut_order order, cut_part
   own.part.what = cut_text(c, "%s (CTE)", own.part.what[0] == '\0' ? "rows" : own.part.what);
   own.part.needs_deals |= own.part.n_deals > 0; /* those who read it may */
   HF_TRY(cut_close(c, &own.part, NULL, ordered, &own.stage));
+  own.part.rows = c->stages[own.stage].rows;
   c->ctes = &own;
   hf_status status = cut_node(c, node->children[1], order, out);
   c->ctes = own.outer;

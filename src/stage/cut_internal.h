@@ -116,6 +116,10 @@ void cut_take_cheap(cutter *c, cut_part *part);
 hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why);
 /* The part becomes one that every task has whole. */
 hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered);
+/* Whether it is nothing but rows that are written already, or will be for others. */
+bool cut_is_written(const cutter *c, const cut_part *part);
+/* Reads the part from a stage that has been run, when there is one that deals it by these keys (NULL: not dealt). */
+hf_status cut_take_done(cutter *c, cut_part *part, const cut_keys *keys);
 /* The part's rows are dealt by the hash of the keys; nothing is done when they are already. */
 hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ordered);
 /* The same by all columns. */

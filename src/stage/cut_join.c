@@ -138,11 +138,10 @@ static const double BUILD_ROW = 60, PROBE_ROW = 30, SMALL_BUILD_ROW = 25, SMALL_
 static const double SMALL_BUILD = 100000; /* rows of a hash table that the caches hold */
 static const double MEMORY = 1.15;        /* what it costs more that each task keeps all rows */
 
-static double cost_of_moving(const joining *x, int side, double readers) {
+static double cost_of_moving(const joining *x, int side, double readers, bool is_written) {
   const cut_part *part = &x->sides[side];
-  double bytes = cut_bytes(part);
-  return A_STAGE + part->rows * WRITE_ROW + bytes * WRITE_BYTE +
-         readers * (part->rows * READ_ROW + bytes * READ_BYTE);
+  double bytes = cut_bytes(part), reading = readers * (part->rows * READ_ROW + bytes * READ_BYTE);
+  return is_written ? reading : reading + A_STAGE + part->rows * WRITE_ROW + bytes * WRITE_BYTE;
 }
 
 /* DuckDB builds the side that has fewer rows. */
@@ -154,14 +153,15 @@ static double cost_of_joining(double left, double right) {
 
 static double cost_of_whole(const joining *x, int side) {
   double n = x->c->options->tasks, whole = x->sides[side].rows, other = x->sides[1 - side].rows;
-  double moving = cut_is_cheap(x->c, &x->sides[side]) ? 0 : cost_of_moving(x, side, n);
+  bool is_written = cut_is_written(x->c, &x->sides[side]), is_cheap = cut_is_cheap(x->c, &x->sides[side]);
+  double moving = is_cheap ? 0 : cost_of_moving(x, side, n, is_written);
   return moving + MEMORY * n * cost_of_joining(whole, other / n);
 }
 
 static double cost_of_exchange(const joining *x) {
   double cost = cost_of_joining(x->sides[LEFT].rows, x->sides[RIGHT].rows);
   for (int side = LEFT; side <= RIGHT; side++) {
-    cost += cut_is_dealt(x->c, &x->sides[side], &x->keys[side]) ? 0 : cost_of_moving(x, side, 1);
+    cost += cut_is_dealt(x->c, &x->sides[side], &x->keys[side]) ? 0 : cost_of_moving(x, side, 1, false);
   }
   return cost;
 }
@@ -330,12 +330,24 @@ static const char *say(joining *x, int whole, const cut_part *before) {
   return first[0] == '\0' ? how : cut_text(x->c, "%s, %s", first, how);
 }
 
+/* Sides that have been written are read, however they are. */
+static hf_status take_done(joining *x, bool ordered) {
+  for (int side = LEFT; !ordered && side <= RIGHT; side++) {
+    if (x->keys[side].n > 0) {
+      HF_TRY(cut_take_done(x->c, &x->sides[side], &x->keys[side]));
+    }
+    HF_TRY(cut_take_done(x->c, &x->sides[side], NULL));
+  }
+  return HF_OK;
+}
+
 hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   joining x = {.c = c, .node = node};
   cut_order below = order == ORDER_NEEDED ? ORDER_NEEDED : ORDER_ANY;
   HF_TRY(cut_node(c, node->children[0], below, &x.sides[LEFT]));
   HF_TRY(cut_node(c, node->children[1], below, &x.sides[RIGHT]));
   HF_TRY(list_keys(&x));
+  HF_TRY(take_done(&x, order == ORDER_NEEDED));
   bool are_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, are_alike = false;
   if (c->options->broadcast != CUT_WHOLE_ALWAYS) {
     HF_TRY(take_keys_of(&x, LEFT, true, &are_alike));

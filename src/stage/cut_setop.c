@@ -43,6 +43,7 @@ hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_pa
         out->what = out->what[0] == '\0' ? "distinct" : cut_text(c, "%s, distinct", out->what);
       }
       HF_TRY(cut_exchange(c, out, &keys, ordered));
+      cut_take_cheap(c, out);
     }
   }
   out->what = out->what[0] == '\0' ? "distinct" : cut_text(c, "%s, distinct", out->what);

@@ -130,9 +130,60 @@ static void what_is_small_is_computed_where_it_is_needed(void **state) {
   }
 }
 
+static cut_graph cut_again(cut_case *c, const char *sql, const cut_graph *first, uint64_t rows) {
+  const cut_fact fact = {.mark = first->stages[0].mark, .rows = rows, .bytes = 16 * rows};
+  const cut_options options = {.tasks = TASKS,
+                               .broadcast_bytes = 64 << 20,
+                               .sources = c->sources,
+                               .n_sources = c->n_tables,
+                               .facts = &fact,
+                               .n_facts = 1};
+  cut_graph graph;
+  tree_refusal refusal;
+  cut_case_cut(c, sql, &options, c->a, &graph, &refusal);
+  assert_true(graph.stages[0].is_done);
+  return graph;
+}
+
+/* What a stage gave decides, not what was guessed. */
+static void stage_that_gave_other_rows_changes_the_rest(void **state) {
+  static const char joined[] =
+      "SELECT id, w FROM fact LEFT JOIN (SELECT * FROM other WHERE w = 3) o USING (k)";
+  static const char grouped[] = "SELECT k, count(*) FROM fact GROUP BY k ORDER BY k";
+  cut_graph graph = cut_query(*state, joined);
+  assert_int_equal(graph.n_stages, 2);
+  graph = cut_again(*state, joined, &graph, 40000000); /* both sides are exchanged, from what is written */
+  assert_int_equal(graph.n_stages, 4);
+  graph = cut_query(*state, grouped);
+  assert_int_equal(graph.n_stages, 3);
+  graph = cut_again(*state, grouped, &graph, 10); /* one task merges them and sorts */
+  assert_int_equal(graph.n_stages, 2);
+  assert_true(graph.stages[1].one_task);
+}
+
+static void equal_stages_are_one(void **state) {
+  static const struct {
+    const char *sql;
+    size_t n_stages;
+  } cases[] = {
+      {"SELECT * FROM fact a FULL JOIN fact b ON a.v = b.v AND a.id + 1 < b.id", 2},
+      {"SELECT * FROM fact a FULL JOIN fact b ON a.v = b.id", 3}, /* dealt by other columns */
+      {"SELECT * FROM (SELECT v, random() AS r FROM fact) a FULL JOIN (SELECT v, random() AS r FROM fact) b ON a.v = b.v",
+       3},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cut_graph graph = cut_query(*state, cases[i].sql);
+    if (graph.n_stages != cases[i].n_stages) {
+      fail_msg("%s: %zu stages", cases[i].sql, graph.n_stages);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(side_that_moves_less_is_whole),
+      cmocka_unit_test(stage_that_gave_other_rows_changes_the_rest),
+      cmocka_unit_test(equal_stages_are_one),
       cmocka_unit_test(what_is_small_is_computed_where_it_is_needed),
   };
   return cmocka_run_group_tests(tests, open_case, close_case);

@@ -73,6 +73,41 @@ static void answers_of_any_option_are_the_same(void **state) {
   check_all(*state, &(cut_options){.tasks = TASKS, .broadcast_bytes = 1 << 30, .hash_zero = true});
 }
 
+/* Whatever earlier stages are said to have given, what they have been is made again, and the rest is right. */
+static void check_again(cut_case *c, const char *sql, const cut_options *options, uint64_t rows) {
+  cut_graph first, again;
+  tree_refusal refusal;
+  cut_fact facts[30];
+  cut_options over = *options;
+  over.sources = c->sources;
+  over.n_sources = c->n_tables;
+  cut_case_cut(c, sql, &over, c->a, &first, &refusal);
+  assert_true(first.n_stages > 0 && first.n_stages <= 30);
+  for (size_t n = 1; n < first.n_stages; n++) {
+    cut_outcome out;
+    facts[n - 1] = (cut_fact){.mark = first.stages[n - 1].mark, .rows = rows, .bytes = 8 * rows};
+    over.facts = facts;
+    over.n_facts = n;
+    cut_case_cut(c, sql, &over, c->a, &again, &refusal);
+    assert_true(again.n_stages > 0 && again.stages[0].is_done);
+    assert_memory_equal(&again.stages[0].mark, &first.stages[0].mark, sizeof(cut_mark));
+    cut_case_run_with(c, sql, &over, &out);
+    if (out.problem[0] != '\0') {
+      fail_msg("%s: with %zu stages of %llu rows: %s", sql, n, (unsigned long long)rows, out.problem);
+    }
+  }
+}
+
+static void cut_again_with_facts_is_the_same(void **state) {
+  static const uint64_t rows[] = {0, 1, 1000000, 1000000000};
+  for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+      check_again(*state, queries[i], &(cut_options){.tasks = TASKS, .broadcast_bytes = 10000}, rows[k]);
+      check_again(*state, queries[i], &(cut_options){.tasks = TASKS}, rows[k]);
+    }
+  }
+}
+
 static size_t count_inputs(const cut_graph *graph, cut_share share) {
   size_t n = 0;
   for (size_t i = 0; i < graph->n_stages; i++) {
@@ -119,6 +154,7 @@ static void side_is_whole_as_the_option_says(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers_of_any_option_are_the_same),
+      cmocka_unit_test(cut_again_with_facts_is_the_same),
       cmocka_unit_test(side_is_whole_as_the_option_says),
   };
   return cmocka_run_group_tests(tests, open_case, close_case);
