@@ -39,6 +39,11 @@ hf_status tree_read_sample(tree_building *b) {
   if (json_object_get_boolean(repeatable) && !sample->has_seed) {
     return json_read_refuse(b->v->reader, TREE_REFUSED_VALUE, b->v->node, "repeatable without a seed");
   }
+  if (sample->has_seed &&
+      sample->method != SAMPLE_BERNOULLI) { /* it draws by chunks, which are others over blocks */
+    return json_read_refuse(b->v->reader, TREE_REFUSED_VALUE, b->v->node, "a seed for a sample by %s",
+                            method_names[method]);
+  }
   b->node->sample = sample;
   HF_TRY(tree_set_columns(b, b->children[0].node->n_columns));
   for (size_t i = 0; i < b->children[0].node->n_columns; i++) {

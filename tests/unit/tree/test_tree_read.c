@@ -209,6 +209,7 @@ static const struct refused_query {
   const char *reason;
 } refused_queries[] = {
     {"SELECT a FROM t TABLESAMPLE 50% (system)", TREE_REFUSED_KEY, "sample_options"},
+    {"SELECT a FROM t USING SAMPLE 5 ROWS (reservoir, 7)", TREE_REFUSED_VALUE, "a seed"},
     {"SELECT bitstring_agg(b) FROM t", TREE_REFUSED_FUNCTION, "bitstring_agg"},
     {"SELECT reservoir_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "reservoir_quantile"},
     {"SELECT a::VARIANT FROM t", TREE_REFUSED_TYPE, "VARIANT"},
