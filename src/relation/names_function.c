@@ -57,6 +57,7 @@ static const char *const REFUSED_SCALARS[] = {
     "nextval",
     "parse_duckdb_log_message",
     "setseed",
+    "stats",
     "txid_current",
     "write_log",
 };

@@ -271,7 +271,7 @@ static hf_status write_function_call(writer *w, const write_scope *scope, const 
 }
 
 hf_status write_function(writer *w, const write_scope *scope, const tree_expression *e) {
-  static const char *const refused[] = {"in_search_path", "write_log"};
+  static const char *const refused[] = {"in_search_path", "stats", "write_log"};
   if (IS_ANY(e->call->name, refused) || strncmp(e->call->name, "__internal", strlen("__internal")) == 0) {
     return write_refuse(w, TREE_REFUSED_FUNCTION, "BOUND_FUNCTION", "%.100s", e->call->name);
   }
