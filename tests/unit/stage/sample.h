@@ -80,7 +80,9 @@ static const block_ref sample_blocks[] = {
     {{SAMPLE_KEY}, {UINT64_MAX}, {UINT32_MAX}, {UINT32_MAX}, {UINT32_MAX}, 65535, 1, 2, 1, UINT32_MAX}};
 static const row_range sample_ranges[] = {{0, 0}, {122880, 7}, {INT64_MAX, 0}};
 static const task_input sample_task_inputs[] = {
-    {3, sample_files, sample_ranges, 0, NULL}, {0, NULL, NULL, 2, sample_blocks}, {0}};
+    {.n_files = 3, .files = sample_files, .ranges = sample_ranges},
+    {.n_blocks = 2, .blocks = sample_blocks},
+    {0}};
 
 static inline task_spec sample_spec(void) {
   return (task_spec){
