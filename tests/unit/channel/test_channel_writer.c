@@ -204,6 +204,66 @@ static void channel_writer_and_edges_that_do_not_fit_are_refused(void **state) {
   rig_close(&r);
 }
 
+/* DuckDB gives each of its threads a state of its own. */
+static void *write_state(void *context) {
+  rig_writer *w = context;
+  w->status = channel_writer_ops()->open(w->writer, &w->r->schema, &w->state, &w->error);
+  for (int64_t i = 0; w->status == HF_OK && i < w->arrays; i++) {
+    rig_writer_append(w, w->rows);
+  }
+  if (w->status == HF_OK) {
+    w->status = channel_writer_ops()->close(w->state, &w->error);
+  }
+  channel_writer_ops()->discard(w->state);
+  return NULL;
+}
+
+static void channel_writer_of_four_threads_loses_and_doubles_nothing(void **state) {
+  (void)state;
+  rig r;
+  rig_writer w[4];
+  rig_reader d[2];
+  uint64_t sum = 0;
+  rig_open(&r);
+  rig_edge(&r, 1, 2, CHANNEL_PARTITION)->partitions = 5;
+  rig_start(&r, 3);
+  for (uint32_t i = 0; i < 4; i++) {
+    rig_writer_init(&w[i], &r, 0, 0, 0);
+    w[i].first = i * 1000000;
+    if (i == 0) {
+      assert_int_equal(channel_writer_new(r.set, &w[0].options, &w[0].writer, NULL), HF_OK);
+    }
+    w[i].writer = w[0].writer;
+    assert_int_equal(pthread_create(&w[i].thread, NULL, write_state, &w[i]), 0);
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    rig_reader_init(&d[i], &r, 1 + i, i, 0);
+    rig_reader_start(&d[i]);
+  }
+  for (uint32_t i = 0; i < 4; i++) {
+    pthread_join(w[i].thread, NULL);
+  }
+  assert_int_equal(channel_writer_rows(w[0].writer), 8000);
+  hf_status status = channel_writer_finish(w[0].writer, NULL);
+  channel_writer_free(w[0].writer);
+  channel_set_end_task(r.set, 0);
+  for (uint32_t i = 0; i < 2; i++) {
+    pthread_join(d[i].thread, NULL);
+  }
+  assert_int_equal(status, HF_OK);
+  for (uint32_t i = 0; i < 2; i++) {
+    rig_reader_expect(&d[i], HF_OK);
+    for (uint64_t k = 0; k < d[i].n; k++) {
+      sum += (uint64_t)d[i].numbers[k];
+    }
+    rig_reader_free(&d[i]);
+  }
+  assert_int_equal(d[0].n + d[1].n, 8000);
+  assert_int_equal(sum, 4 * 1999 * 1000 + UINT64_C(2000) * 6000000);
+  rig_check(&r, HF_OK);
+  rig_close(&r);
+}
+
 /* One after the other on one thread; the file takes what does not fit. */
 static hf_status cross_once(rig *r) {
   rig_writer w;
@@ -262,6 +322,7 @@ int main(void) {
       cmocka_unit_test(channel_writer_partition_out_of_range_is_internal),
       cmocka_unit_test(channel_writer_keeps_its_budget),
       cmocka_unit_test(channel_writer_and_edges_that_do_not_fit_are_refused),
+      cmocka_unit_test(channel_writer_of_four_threads_loses_and_doubles_nothing),
       cmocka_unit_test(channel_writer_without_memory_at_any_allocation_leaves_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
