@@ -43,7 +43,7 @@ static const fixed_setting result_settings[] = {
     {"arrow_large_buffer_size", "false"},
     {"arrow_lossless_conversion", "true"},
     {"arrow_output_list_view", "false"},
-    {"arrow_output_version", "1.0"},
+    {"arrow_output_version", "1.5"}, /* decimals as wide as DuckDB has them */
     {"default_collation", ""},
     {"default_null_order", "nulls_last"},
     {"default_order", "asc"},
