@@ -11,7 +11,7 @@ from command import HOLDFAST, Conversation, check, has, main, same  # noqa: E402
 
 
 def command_line(*arguments):
-    done = subprocess.run([HOLDFAST, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([HOLDFAST, *arguments], capture_output=True, text=True, timeout=240)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -125,7 +125,7 @@ def timing_tells_time_and_rows(place):
 def output_that_fails_is_an_error(place):
     with open("/dev/full", "w") as full:
         done = subprocess.run(place.arguments(["-c", "SELECT 1"]), stdout=full, stderr=subprocess.PIPE, text=True,
-                              env=place.environment(), timeout=60)
+                              env=place.environment(), timeout=240)
     same(done.returncode, 1)
     has(done.stderr, "cannot write to standard output", "No space left")
     place.check_clean()
@@ -134,7 +134,7 @@ def output_that_fails_is_an_error(place):
 def closed_descriptors_are_errors(place):
     def run(script):
         done = subprocess.run(["bash", "-c", script, "bash", *place.arguments([])], capture_output=True, text=True,
-                              env=place.environment(), timeout=60)
+                              env=place.environment(), timeout=240)
         return done.returncode, done.stdout, done.stderr
     status, _, err = run('"$@" -c "SELECT 1" >&-')
     same(status, 1)

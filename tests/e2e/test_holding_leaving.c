@@ -76,7 +76,7 @@ static void wait_for_time(void) {
  * much time has passed as from `began_us`, before `dear` was filled: so one is at most twice as old as the other.
  */
 static void fill_until_cheap(api_case *c, hf_df *cheap, uint64_t began_us) {
-  time_t deadline = time(NULL) + 60;
+  time_t deadline = time(NULL) + 240;
   for (bool is_cheap = false; !is_cheap;) {
     assert_true(time(NULL) <= deadline);
     api_run(c, "REFRESH TABLE cheap");
@@ -185,7 +185,7 @@ static void begin_reader(api_case *c, reader *r, hf_df *held, const char *sql) {
   uint64_t hits = api_storage(c, held).hits;
   *r = (reader){.df = api_sql(c, sql), .cancel = hf_cancel_new()};
   assert_int_equal(pthread_create(&r->thread, NULL, read_it, r), 0);
-  time_t deadline = time(NULL) + 60;
+  time_t deadline = time(NULL) + 240;
   while (api_storage(c, held).hits == hits) {
     assert_true(time(NULL) <= deadline);
   }

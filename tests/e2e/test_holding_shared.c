@@ -143,9 +143,9 @@ static void wait_at_gate(void) {
   pthread_mutex_unlock(&gate_lock);
 }
 
-/* False when they do not come within a minute. */
+/* False when they do not come within four minutes. */
 static bool gate_await(unsigned tasks) {
-  uint64_t deadline = clock_monotonic_us() + UINT64_C(60000000);
+  uint64_t deadline = clock_monotonic_us() + UINT64_C(240000000);
   bool in_time = true;
   pthread_mutex_lock(&gate_lock);
   while (at_gate < tasks && in_time) {

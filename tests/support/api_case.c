@@ -253,7 +253,7 @@ hf_storage api_storage(api_case *c, hf_df *df) {
 }
 
 void api_await_state(api_case *c, hf_df *held, hf_hold_state wanted) {
-  time_t deadline = time(NULL) + 60;
+  time_t deadline = time(NULL) + 240;
   while (api_storage(c, held).state != wanted) {
     if (time(NULL) > deadline) {
       fail_msg("the hold does not become %d", (int)wanted);

@@ -39,7 +39,7 @@ void api_expect(api_case *c, const char *sql, const char *rows);
 hf_profile api_expect_df(api_case *c, hf_df *df, const char *rows);
 hf_df *api_cache(api_case *c, hf_df *df);
 hf_storage api_storage(api_case *c, hf_df *df);
-/* Asks until the hold is in the state; fails after a minute. */
+/* Asks until the hold is in the state; fails after four minutes. */
 void api_await_state(api_case *c, hf_df *held, hf_hold_state wanted);
 uint64_t api_count(api_case *c, hf_df *df, hf_profile *profile);
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #define RIG_SESSION "0f8fad5b-d9cb-469f-a165-70867728950e"
-#define RIG_DEADLINE_US ((uint64_t)50 * 1000 * 1000)
+#define RIG_DEADLINE_US ((uint64_t)240 * 1000 * 1000)
 
 enum { RIG_MOST_REPORTS = 1024 };
 

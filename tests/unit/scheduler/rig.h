@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum { RIG_MOST_NAMES = 16 };
-#define RIG_DEADLINE_US ((uint64_t)50 * 1000 * 1000)
+#define RIG_DEADLINE_US ((uint64_t)240 * 1000 * 1000)
 
 typedef struct rig {
   char dir[64], work_dir[96], path[256];
