@@ -6,6 +6,7 @@
 #include "harness_internal.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "compare/compare.h"
 #include "sql/statement.h"
 
@@ -29,6 +30,9 @@ static hf_status check_config(const hf_harness *h, const char *query, const hf_h
                               hf_error *error) {
   if (h == NULL || query == NULL || c == NULL) {
     return error_set(error, HF_E_INVALID_ARGUMENT, "a run needs a harness, a query and a configuration");
+  }
+  if (!utf8_is_right(query)) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "a query is not UTF-8");
   }
   if (c->tasks < 1 || c->tasks > MOST_TASKS) {
     return error_set(error, HF_E_INVALID_ARGUMENT, "the number of tasks is not from 1 to %d: %u", MOST_TASKS,

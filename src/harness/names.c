@@ -7,6 +7,7 @@
 #include "harness_internal.h"
 
 #include "base/file.h"
+#include "base/utf8.h"
 
 #include <string.h>
 #include <strings.h>
@@ -77,6 +78,9 @@ static void name_remove(hf_harness *h, harness_name *n) {
 static hf_status name_new(const char *text, harness_name **out, hf_error *error) {
   if (text == NULL || text[0] == '\0') {
     return error_set(error, HF_E_INVALID_ARGUMENT, "a name is empty");
+  }
+  if (!utf8_is_right(text)) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "a name is not UTF-8");
   }
   arena *a = arena_new();
   harness_name *n = a == NULL ? NULL : arena_alloc(a, sizeof *n);
@@ -223,10 +227,10 @@ hf_status hf_harness_files(hf_harness *h, const char *name, const char *format, 
   harness_name *n = NULL;
   bool is_complete = h != NULL && paths.n > 0 && paths.items != NULL;
   for (size_t i = 0; is_complete && i < paths.n; i++) {
-    is_complete = paths.items[i] != NULL && paths.items[i][0] != '\0';
+    is_complete = paths.items[i] != NULL && paths.items[i][0] != '\0' && utf8_is_right(paths.items[i]);
   }
   if (!is_complete) {
-    return error_set(error, HF_E_INVALID_ARGUMENT, "files need a harness, and paths that are not empty");
+    return error_set(error, HF_E_INVALID_ARGUMENT, "files need a harness, and paths that are neither empty nor other than UTF-8");
   }
   HF_TRY(name_new(name, &n, error));
   hf_status status = take_files(h, n, format, paths, error);
@@ -336,8 +340,8 @@ static hf_status bind_view(void *context, hf_error *error) {
 
 hf_status hf_harness_view(hf_harness *h, const char *name, const char *query, hf_error *error) {
   view_call call = {.h = h, .query = query};
-  if (h == NULL || query == NULL) {
-    return error_set(error, HF_E_INVALID_ARGUMENT, "a view needs a harness and a query");
+  if (h == NULL || query == NULL || !utf8_is_right(query)) {
+    return error_set(error, HF_E_INVALID_ARGUMENT, "a view needs a harness and a query in UTF-8");
   }
   HF_TRY(name_new(name, &call.n, error));
   hf_status status = planner_call(h, bind_view, &call, error);

@@ -66,6 +66,8 @@ static void null_arguments_are_refused(void **state) {
   expect(hf_harness_view(r->h, "x", NULL, &error), wrong, &error, "query");
   expect(hf_harness_set(r->h, NULL, NULL, &error), wrong, &error, "key");
   expect(hf_harness_open(NULL, NULL, &error), wrong, &error, "no place");
+  expect(hf_run_distributed(r->h, "SELECT '\xff'", &two, &rows, &error), wrong, &error, "UTF-8");
+  expect(hf_harness_files(r->h, "\xff", NULL, HF_LIST("/tmp/x.csv"), &error), wrong, &error, "UTF-8");
   assert_int_equal(hf_run_distributed(r->h, "FROM nowhere", &two, &rows, NULL), HF_E_TABLE_NOT_FOUND);
   hf_harness_close(NULL);
   hf_harness_report_reset(NULL);
