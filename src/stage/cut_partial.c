@@ -44,8 +44,12 @@ bool partial_is_possible(const tree_expression *e, bool together) {
   const tree_call *call = e->call;
   const aggregate_rule *rule = partial_rule(call->name);
   if (e->kind != EXPRESSION_AGGREGATE || rule == NULL || rule->partial == PARTIAL_RAW || call->n_orders > 0 ||
-      call->n_quantiles > 0 || call->separator != NULL || e->n_children > 1 ||
+      call->n_quantiles > 0 || call->separator != NULL ||
+      e->n_children > (rule->partial == PARTIAL_BY ? 2 : 1) ||
       (call->distinct && !together && !FAULT("stage.distinct_apart"))) {
+    return false;
+  }
+  if (rule->partial != PARTIAL_SAME && cut_is_volatile(e)) { /* several columns would be of other draws */
     return false;
   }
   bool is_number = e->type->kind == TYPE_DOUBLE;
@@ -54,6 +58,8 @@ bool partial_is_possible(const tree_expression *e, bool together) {
     case PARTIAL_AVERAGE:
     case PARTIAL_MOMENTS:
       return is_number && e->n_children == 1 && !(call->distinct && rule->partial == PARTIAL_MOMENTS);
+    case PARTIAL_BY:
+      return e->n_children == 2 && !call->distinct;
     default:
       return !is_minmax || e->n_children == 1;
   }
@@ -74,6 +80,30 @@ static const tree_expression *beside(cutter *c, const tree_expression *e, const 
   made.call = call;
   made.type = type;
   return cut_make(c, &made);
+}
+
+/* The value that chose arg_min(x, y): min(y) of the rows that it does not pass over, which are those with an x. */
+static const tree_expression *chosen_by(cutter *c, const tree_expression *e, const char *name) {
+  const tree_expression *has = cut_operator(c, OPERATOR_IS_NOT_NULL, &cut_boolean, e->children[0], NULL);
+  const tree_expression **both = NULL;
+  tree_call *call = arena_alloc(c->a, sizeof *call);
+  if (call == NULL || cut_pointers(c, 2, &both) != HF_OK) {
+    c->is_out_of_memory = true;
+    return e;
+  }
+  *call = (tree_call){.name = name, .filter = has};
+  if (e->call->filter != NULL) {
+    both[0] = e->call->filter;
+    both[1] = has;
+    call->filter = cut_make(
+        c, &(tree_expression){
+               .kind = EXPRESSION_CONJUNCTION, .type = &cut_boolean, .n_children = 2, .children = both});
+  }
+  return cut_make(c, &(tree_expression){.kind = EXPRESSION_AGGREGATE,
+                                        .type = e->children[1]->type,
+                                        .n_children = 1,
+                                        .children = &e->children[1],
+                                        .call = call});
 }
 
 /* sum of integers is a HUGEINT, of decimals a DECIMAL of the largest width. */
@@ -109,6 +139,10 @@ size_t partial_columns(cutter *c, const tree_expression *e, const tree_expressio
       out[1] = beside(c, &seen, "count_star", &cut_bigint);
       return 2;
     }
+    case PARTIAL_BY:
+      out[0] = e;
+      out[1] = chosen_by(c, e, rule->merge);
+      return 2;
     case PARTIAL_AVERAGE:
       out[0] = beside(c, e, "sum", type_of_sum(c, e->children[0]->type));
       out[1] = beside(c, e, "count", &cut_bigint);
@@ -242,6 +276,9 @@ const tree_expression *partial_final(cutter *c, const tree_expression *e,
   switch (rule->partial) {
     case PARTIAL_COUNTED:
       return first_counted(c, e, rule, first);
+    case PARTIAL_BY:
+      return cut_call(c, EXPRESSION_AGGREGATE, e->call->name, e->type, cut_ref(c, first, e->type),
+                      cut_ref(c, first + 1, partials[1]->type));
     case PARTIAL_AVERAGE:
       return cut_cast(c, quotient(c, partials, first), e->type);
     case PARTIAL_MOMENTS:

@@ -8,6 +8,7 @@
 typedef enum partial_kind {
   PARTIAL_SAME,
   PARTIAL_COUNTED,
+  PARTIAL_BY,
   PARTIAL_AVERAGE,
   PARTIAL_MOMENTS,
   PARTIAL_RAW

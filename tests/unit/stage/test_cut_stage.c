@@ -301,6 +301,28 @@ static void grouping_sets_of_whole_groups_are_an_aggregation_each(void **state) 
   assert_int_equal(n, 1); /* a value is drawn once for all sets */
 }
 
+static void aggregate_of_drawn_values_is_not_computed_in_parts(void **state) {
+  static const char *const queries[] = {"SELECT arg_min(k, random()) FROM t",
+                                        "SELECT stddev(random()) FROM t",
+                                        "SELECT avg(CASE WHEN random() < 0.5 THEN k END) FROM t",
+                                        "SELECT avg(k) FILTER (random() < 0.5) FROM t"};
+  for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+    cut_graph graph = cut_query(*state, queries[i], 0);
+    size_t n = 0;
+    for (size_t at = 0; at < graph.n_stages; at++) {
+      const char *first = NULL;
+      for (size_t k = 0; k < graph.stages[at].n_pieces; k++) {
+        first = graph.stages[at].pieces[k].text;
+        while (first != NULL && (first = strstr(first, "random")) != NULL) {
+          n++;
+          first++;
+        }
+      }
+    }
+    assert_int_equal(n, 1);
+  }
+}
+
 static void source_that_cannot_be_split_is_one_task(void **state) {
   cut_case *c = *state;
   for (size_t i = 0; i < c->n_tables; i++) {
@@ -378,6 +400,7 @@ int main(void) {
       cmocka_unit_test(sample_of_a_share_is_drawn_in_each_task),
       cmocka_unit_test(recursion_reads_what_does_not_change_from_stages),
       cmocka_unit_test(grouping_sets_of_whole_groups_are_an_aggregation_each),
+      cmocka_unit_test(aggregate_of_drawn_values_is_not_computed_in_parts),
       cmocka_unit_test(source_that_cannot_be_split_is_one_task),
       cmocka_unit_test(stage_whose_reader_relies_on_order_is_ordered),
       cmocka_unit_test(partition_is_the_last_column),
