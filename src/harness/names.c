@@ -230,7 +230,8 @@ hf_status hf_harness_files(hf_harness *h, const char *name, const char *format, 
     is_complete = paths.items[i] != NULL && paths.items[i][0] != '\0' && utf8_is_right(paths.items[i]);
   }
   if (!is_complete) {
-    return error_set(error, HF_E_INVALID_ARGUMENT, "files need a harness, and paths that are neither empty nor other than UTF-8");
+    return error_set(error, HF_E_INVALID_ARGUMENT,
+                     "files need a harness, and paths that are neither empty nor other than UTF-8");
   }
   HF_TRY(name_new(name, &n, error));
   hf_status status = take_files(h, n, format, paths, error);
