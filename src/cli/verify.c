@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "verify/slt.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static hf_status make_dir(verify_run *r) {
   return HF_OK;
 }
 
-static hf_status open_session(verify_run *r) {
+static hf_status add_settings(verify_run *r) {
   verify_options *o = r->options;
   char *work_dir = arena_printf(r->memory, "%s/work", r->dir);
   if (work_dir == NULL || o->allow_path.failed) {
@@ -66,15 +67,24 @@ static hf_status open_session(verify_run *r) {
   if (!o->has_tasks) {
     verify_add_setting(o, "tasks", TASKS_DEFAULT);
   }
+  if (o->is_slt && !o->has_threads) { /* files are read in their order */
+    verify_add_setting(o, "threads", "1");
+  }
   if (o->allow_path.length > 0) {
     buf_text(&o->allow_path, ":");
     buf_text(&o->allow_path, o->keep == NULL ? r->dir : o->keep);
     verify_add_setting(o, "allow_path", buf_cstr(&o->allow_path));
   }
   verify_add_setting(o, "work_dir", work_dir);
+  return HF_OK;
+}
+
+/* `zone` NULL: as it is. */
+static hf_status open_session(verify_run *r, const char *zone) {
+  const verify_options *o = r->options;
   HF_TRY(session_open(o->settings, o->n_settings, NULL, &r->verifier.session, &r->error));
   session_warm(r->verifier.session);
-  return HF_OK;
+  return zone == NULL ? HF_OK : session_set(r->verifier.session, "sql.time_zone", zone, &r->error);
 }
 
 static hf_status open_witness(verify_run *r) {
@@ -216,24 +226,63 @@ static hf_status use_overlays(verify_run *r) {
   return HF_OK;
 }
 
+/* A file of statements begins without the names of the one before. */
+static hf_status reopen_sides(void *context, const char *zone, hf_error *error) {
+  verify_run *r = context;
+  (void)error; /* it is the run's */
+  overlays_close(r->overlays);
+  witness_close(r->verifier.witness);
+  session_close(r->verifier.session);
+  r->overlays = r->queries.overlays = NULL;
+  r->verifier.witness = NULL;
+  r->verifier.session = NULL;
+  HF_TRY(open_session(r, zone));
+  HF_TRY(open_witness(r));
+  if (r->verifier.side != NULL) {
+    HF_TRY(open_overlays(r));
+    r->verifier.side = overlays_side(r->overlays);
+    r->queries.overlays = r->overlays;
+  }
+  return HF_OK;
+}
+
+static bool run_slt_query(void *context, const char *name, const char *sql) {
+  verify_run *r = context;
+  verify_each(&r->queries, name, sql);
+  return interrupt_pending() == 0;
+}
+
+static void note_skip(void *context, const char *name, const char *why) {
+  verify_run *r = context;
+  verify_report_skip(&r->report, name, why);
+}
+
+static hf_status run_slt(verify_run *r) {
+  char *dir = arena_printf(r->memory, "%s/tables", r->dir);
+  slt_visitor visitor = {reopen_sides, run_slt_query, note_skip, r};
+  return dir == NULL ? no_memory(r) : slt_visit(&r->verifier, r->options->slt_dir, dir, &visitor, &r->error);
+}
+
 static hf_status run_all(verify_run *r, bool *stopped) {
   const verify_options *o = r->options;
   HF_TRY(make_dir(r));
-  HF_TRY(open_session(r));
+  HF_TRY(add_settings(r));
+  HF_TRY(open_session(r, NULL));
   HF_TRY(open_witness(r));
   r->verifier.cancel = hf_cancel_new();
   if (r->verifier.cancel == NULL) {
     return no_memory(r);
   }
-  r->report = (verify_reporter){.out = &r->out, .json = o->json, .is_brief = o->generate > 0};
+  r->report = (verify_reporter){.out = &r->out, .json = o->json, .is_brief = o->generate > 0 || o->is_slt};
   if (o->overlay != NULL || o->exchange != NULL) {
     HF_TRY(use_overlays(r));
   }
   r->queries = (verify_queries){&r->verifier, r->overlays, &r->report};
   interrupt_watch(r->verifier.cancel);
-  hf_status status = o->suite != NULL  ? run_suite(r)
-                     : o->generate > 0 ? run_generated(r)
-                                       : run_inputs(r, stopped);
+  hf_status status = o->is_slt          ? run_slt(r)
+                     : o->suite != NULL ? run_suite(r)
+                     : o->generate > 0  ? run_generated(r)
+                                        : run_inputs(r, stopped);
   interrupt_watch(NULL);
   return status;
 }
@@ -281,7 +330,7 @@ static int conclude(verify_run *r, hf_status status, bool stopped) {
   if (nothing != NULL) {
     fprintf(stderr, "holdfast verify: %s, so nothing was shown\n", nothing);
   }
-  if (!r->options->json && (r->options->generate > 0 || r->overlays != NULL)) {
+  if (!r->options->json && (r->report.is_brief || r->overlays != NULL)) {
     verify_report_reasons(&r->report);
   }
   verify_report_totals(&r->report);
@@ -315,7 +364,7 @@ static int run_verify(verify_options *o) {
 }
 
 int verify_run_command(int argc, char **argv) {
-  enum { OWN_SETTINGS = 3 }; /* tasks, allow_path, work_dir */
+  enum { OWN_SETTINGS = 4 }; /* tasks, threads, allow_path, work_dir */
   verify_options o = {.memory = arena_new(), .seed = 1};
   size_t most = (size_t)argc + OWN_SETTINGS;
   o.settings = o.memory != NULL ? arena_array(o.memory, most, sizeof *o.settings) : NULL;

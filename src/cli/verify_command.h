@@ -29,9 +29,10 @@ typedef struct verify_options {
   buf allow_path;
   const char *suite, *sf, *keep;
   const char *overlay, *exchange;
+  const char *slt_dir;            /* of --suite slt */
   uint64_t generate, seed, first; /* queries; 0: none */
   const char *tasks;
-  bool json, has_tasks, has_seed;
+  bool json, has_tasks, has_threads, has_seed, is_slt;
 } verify_options;
 
 /* Returns an exit status; *helped: there is nothing to do. */
@@ -83,6 +84,8 @@ typedef struct verify_line {
 
 /* Prints a query's line, with --json its object, and counts it. */
 void verify_report_query(verify_reporter *r, const verify_line *line);
+/* Counts why a file is not run. */
+void verify_report_skip(verify_reporter *r, const char *name, const char *why);
 /* Prints how often queries fell back, or failed on both sides, by reason. */
 void verify_report_reasons(const verify_reporter *r);
 /* Prints the last lines. */

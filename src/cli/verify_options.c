@@ -21,16 +21,20 @@ enum {
   OPTION_SEED,
   OPTION_OVERLAY,
   OPTION_EXCHANGE,
+  OPTION_SLT_DIR,
 };
 
 #define SF_MAX 1000
+#define SLT_DIR_DEFAULT "tests/slt"
 #define GENERATE_MOST 1000000000
 
 static const option_row option_rows[] = {
     {"command", 'c', "SQL", OPTION_COMMAND, NULL,
      "verify these statements; may be given several times, in order with -f"},
     {"file", 'f', "FILE", OPTION_FILE, NULL, "verify the statements of a file"},
-    {"suite", 0, "NAME", OPTION_SUITE, NULL, "verify the queries of tpch or tpcds, over data made for it"},
+    {"suite", 0, "NAME", OPTION_SUITE, NULL,
+     "verify the queries of tpch or tpcds, over data made for it, or of slt: sqllogictest files"},
+    {"slt-dir", 0, "DIR", OPTION_SLT_DIR, NULL, "the *.test files of --suite slt; default: " SLT_DIR_DEFAULT},
     {"sf", 0, "X", OPTION_SF, NULL, "scale factor of the suite's data; default: " SF_DEFAULT},
     {"generate", 0, "N", OPTION_GENERATE, NULL,
      "verify N random queries over random small tables; one that fails is shrunk and printed as SQL"},
@@ -61,7 +65,10 @@ void verify_add_setting(verify_options *o, const char *key, const char *value) {
 
 static int take_suite(verify_options *o, const char *value) {
   o->suite = value;
-  return suite_is_known(value) ? EXIT_OK : usage("unknown suite ", value, "the suites are tpch and tpcds");
+  o->is_slt = strcmp(value, "slt") == 0;
+  return o->is_slt || suite_is_known(value)
+             ? EXIT_OK
+             : usage("unknown suite ", value, "the suites are tpch, tpcds and slt");
 }
 
 /* Digits and one point: the text goes into SQL and the name of a folder. */
@@ -128,6 +135,9 @@ static int take_option(void *context, const option_row *row, const char *value) 
       return take_count(o, value);
     case OPTION_SEED:
       return take_seed(o, value);
+    case OPTION_SLT_DIR:
+      o->slt_dir = value;
+      return EXIT_OK;
     case OPTION_OVERLAY:
       o->overlay = value;
       return EXIT_OK;
@@ -139,12 +149,14 @@ static int take_option(void *context, const option_row *row, const char *value) 
       verify_add_setting(o, row->setting, value);
       return EXIT_OK;
     default:
+      o->has_threads = o->has_threads || strcmp(row->setting, "threads") == 0;
       verify_add_setting(o, row->setting, value);
       return EXIT_OK;
   }
 }
 
-static int check_options(const verify_options *o) {
+static int check_options(verify_options *o) {
+  o->slt_dir = o->slt_dir == NULL && o->is_slt ? SLT_DIR_DEFAULT : o->slt_dir;
   if (o->suite == NULL && o->n_inputs == 0 && o->generate == 0) {
     return usage("there is nothing to verify", "", "give -c SQL, -f FILE, --suite tpch or --generate 1000");
   }
@@ -161,6 +173,13 @@ static int check_options(const verify_options *o) {
   }
   if (o->suite != NULL && o->n_inputs > 0) {
     return usage("--suite", " cannot be combined with -c and -f", "run the command twice");
+  }
+  if (o->slt_dir != NULL && !o->is_slt) {
+    return usage("--slt-dir", " is for --suite slt", "add --suite slt");
+  }
+  if (o->is_slt && (o->sf != NULL || o->keep != NULL)) {
+    return usage(o->sf != NULL ? "--sf" : "--keep", " is for data that are made",
+                 "leave it out with --suite slt");
   }
   if (o->suite == NULL && (o->sf != NULL || o->keep != NULL)) {
     return usage(o->sf != NULL ? "--sf" : "--keep", " is for --suite", "add --suite tpch or --suite tpcds");

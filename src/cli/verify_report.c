@@ -137,6 +137,8 @@ static void count(verify_reporter *r, const verify_line *line) {
     count_reason(totals, line->overlay, "fell back: ", fallback_of(o));
   } else if (!o->ran && o->result == VERIFY_PASSED) {
     count_reason(totals, line->overlay, "", buf_cstr(&o->reason));
+  } else if (o->result == VERIFY_SKIPPED && r->is_brief) {
+    count_reason(totals, line->overlay, "skipped: ", buf_cstr(&o->reason));
   }
 }
 
@@ -163,6 +165,11 @@ void verify_report_query(verify_reporter *r, const verify_line *line) {
     }
   }
   write_buf(r->out, &text);
+}
+
+void verify_report_skip(verify_reporter *r, const char *name, const char *why) {
+  (void)name;
+  count_reason(&r->totals, NULL, "files not run: ", why);
 }
 
 void verify_report_reasons(const verify_reporter *r) {

@@ -14,7 +14,10 @@ static gen_node *of_type(gen_node *n, const gen_node *like) {
 
 gen_node *gen_aggregate(generator *g, const gen_scope *s, gen_type type) {
   gen_need need;
-  gen_wanted wanted = {s, type, GEN_OF_AGGREGATES, gen_chance(g, 60) ? 0 : 1};
+  gen_scope closed =
+      *s; /* a subquery that ORDER BY repeats has no place in DuckDB's tree: its names cannot be bound */
+  closed.is_closed = true;
+  gen_wanted wanted = {&closed, type, GEN_OF_AGGREGATES, gen_chance(g, 60) ? 0 : 1};
   return gen_from_row(g, &wanted, &need);
 }
 

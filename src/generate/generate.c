@@ -74,7 +74,7 @@ hf_status generate_query(const generated_tables *t, uint64_t seed, arena *a, gen
   out->root = make(&g);
   gen_render(out->root, &text);
   out->sql = arena_strdup(a, buf_cstr(&text));
-  out->rows_only = g.rows_only;
+  out->rows_only = g.rows_only || (g.has_ties && strstr(buf_cstr(&text), "COLLATE") != NULL);
   bool failed = g.failed || text.failed || out->sql == NULL;
   buf_reset(&text);
   return failed ? error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a generated query") : HF_OK;

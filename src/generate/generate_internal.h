@@ -103,6 +103,7 @@ typedef struct generator {
   unsigned names;    /* given so far */
   unsigned queries;  /* nested ones so far: they end growth */
   unsigned laterals; /* around what is made now */
+  bool has_ties;     /* at a LIMIT; fine unless COLLATE hides what orders */
   bool rows_only;    /* indeterminate: only types and the number of rows tell something */
 } generator;
 

@@ -25,7 +25,7 @@ static bool has_type(const gen_query *q, gen_type type) {
 static const char *limit(generator *g) {
   static const int counts[] = {0, 1, 3, 10, 100, 1000, 3000};
   int count = counts[gen_below(g, 7)];
-  if (gen_chance(g, 6)) {
+  if (g->laterals == 0 && gen_chance(g, 6)) {
     return gen_text(g, " LIMIT %d%%", 1 + (int)gen_below(g, 60));
   }
   return gen_chance(g, 70) ? gen_text(g, " LIMIT %d", count)
@@ -57,6 +57,7 @@ static void finish(generator *g, gen_query *q, const gen_wish *wish) {
   if (some != NULL && kind < 25) {
     q->node = gen_write(g, GEN_QUERY, "%n%n", q->node, gen_write(g, GEN_OPTION, " ORDER BY %n", some));
   } else if (some != NULL && !is_approximate && kind < 40) {
+    g->has_ties = true;
     q->node =
         gen_write(g, GEN_QUERY, "%n%n", q->node, gen_write(g, GEN_OPTION, " ORDER BY %n%s", some, limit(g)));
   } else if (!is_approximate && kind >= 75) {
