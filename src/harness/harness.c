@@ -263,17 +263,38 @@ void job_remove(const hf_harness *h, uint64_t job) {
   arena_free(a);
 }
 
+/* Opens single-node DuckDB anew; on failure all is as it was. */
+static hf_status witness_change(hf_harness *h, const char *key, const char *value, hf_error *error) {
+  witness *old = h->witness;
+  config *before = config_copy(h->settings);
+  if (before == NULL) {
+    return harness_no_memory(error);
+  }
+  hf_status status = setting_apply(h, key, value, error);
+  if (status == HF_OK) {
+    status = witness_begin(h, error);
+  }
+  if (status != HF_OK) {
+    config *wrong = h->settings;
+    h->settings = before;
+    h->witness = old;
+    before = wrong;
+    settings_read(h);
+  } else {
+    witness_close(old);
+  }
+  config_free(before);
+  return status;
+}
+
 hf_status hf_harness_set(hf_harness *h, const char *key, const char *value, hf_error *error) {
   if (h == NULL) {
     return error_set(error, HF_E_INVALID_ARGUMENT, "there is no harness");
   }
-  HF_TRY(setting_apply(h, key, value, error));
   harness_forget_answer(h);
+  HF_TRY(witness_change(h, key, value, error));
   slots_close(h);
   engine_close(h->planner);
   h->planner = NULL;
-  witness_close(h->witness);
-  h->witness = NULL;
-  HF_TRY(witness_begin(h, error));
   return names_again(h, error);
 }

@@ -117,6 +117,16 @@ static void error_of_a_task_is_that_of_the_query(void **state) {
   hf_harness_report_reset(&report);
 }
 
+static void setting_that_cannot_be_leaves_all_as_it_was(void **state) {
+  rig *r = *state;
+  hf_error error = {0};
+  must(hf_harness_set(r->h, "sql.time_zone", "Asia/Tokyo", &error), &error);
+  expect(hf_harness_set(r->h, "sql.time_zone", "Nowhere/Nothing", &error), HF_E_SETTING_VALUE, &error, "");
+  expect(hf_harness_set(r->h, "sql.default_order", "sideways", &error), HF_E_SETTING_VALUE, &error, "");
+  expect(hf_harness_set(r->h, "no.such", "1", &error), HF_E_SETTING_UNKNOWN, &error, "");
+  rig_distributed(r, "SELECT max(hour(to_timestamp(a))) FROM t", &two);
+}
+
 /* Single-node DuckDB gets another t. */
 static void show_witness(rig *r, const char *sql) {
   hf_error error = {0};
@@ -207,6 +217,7 @@ int main(void) {
       CASE(null_arguments_are_refused),
       CASE(text_that_is_no_query_is_refused),
       CASE(file_that_is_not_there_is_an_error_of_its_name),
+      CASE(setting_that_cannot_be_leaves_all_as_it_was),
       CASE(error_of_a_task_is_that_of_the_query),
       CASE(answers_that_differ_are_told_row_by_row),
       CASE(order_that_the_query_asks_for_is_compared),
