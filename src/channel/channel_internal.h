@@ -188,4 +188,7 @@ struct channel_reader {
   atomic_bool lacks_keeping;
 };
 
+/* The error of a reader that wants rows which are gone, and its mark. */
+hf_status reader_lacks(struct channel_reader *r, hf_error *error);
+
 #endif

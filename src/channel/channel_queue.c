@@ -344,7 +344,8 @@ hf_status queue_take(channel_scan *scan, frame **out, hf_error *error) {
   while (status == HF_OK && *out == NULL) {
     if (set->error.code != HF_OK) {
       status = queue_failure_locked(set, error);
-    } else if (c->is_closed) {
+    } else if (c->is_closed) { /* by a state that was not at the end, and now there is another */
+      status = c->was_ended ? HF_OK : reader_lacks(scan->reader, error);
       break;
     } else if (!find_lane_locked(scan)) {
       c->was_ended = true;

@@ -28,17 +28,18 @@ static hf_status no_memory(hf_error *error) {
 
 /* ---------------------------------------------------------------------- scan */
 
+hf_status reader_lacks(channel_reader *r, hf_error *error) {
+  atomic_store(&r->lacks_keeping, true);
+  return error_set(error, HF_E_INTERNAL, "rows of a channel are wanted again and are gone: %s",
+                   r->from->edge->spec.name);
+}
+
 /* Each scan wants all rows: what is not kept can be given once. */
 static hf_status begin_scan(channel_reader *r, hf_error *error) {
   pthread_mutex_lock(&r->set->lock);
   bool is_gone = (r->from->was_taken || r->from->is_closed) && !r->from->edge->spec.keeps;
   pthread_mutex_unlock(&r->set->lock);
-  if (is_gone) {
-    atomic_store(&r->lacks_keeping, true);
-    return error_set(error, HF_E_INTERNAL, "rows of a channel are wanted again and are gone: %s",
-                     r->from->edge->spec.name);
-  }
-  return HF_OK;
+  return is_gone ? reader_lacks(r, error) : HF_OK;
 }
 
 static hf_status scan_open(void *source, const size_t *columns, size_t n_columns, void **scan,

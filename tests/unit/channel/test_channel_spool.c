@@ -122,6 +122,29 @@ static void channel_spool_second_scan_of_what_is_not_kept_says_so(void **state) 
   rig_close(&r);
 }
 
+/* A state that went before the end said that nobody wants more; another one of the same scan says otherwise. */
+static void channel_spool_second_reading_of_a_scan_says_so(void **state) {
+  (void)state;
+  rig r;
+  rig_writer w;
+  rig_reader d;
+  rig_open(&r);
+  rig_edge(&r, 1, 1, CHANNEL_ALL)->spools = true;
+  rig_start(&r, 2);
+  write_all(&r, &w);
+  rig_reader_init(&d, &r, 1, 0, 0);
+  rig_reader_scan(&d);
+  rig_reader_next(&d);
+  channel_reader_ops()->thread_close(d.state);
+  assert_int_equal(channel_reader_ops()->thread_open(d.scan, &d.state, NULL), HF_OK);
+  rig_reader_next(&d);
+  assert_true(channel_reader_lacks_keeping(d.reader));
+  rig_reader_expect(&d, HF_E_INTERNAL);
+  rig_reader_end(&d);
+  rig_reader_free(&d);
+  rig_close(&r);
+}
+
 /* A limit on the size of files behaves like a disk that is full. */
 static void channel_spool_on_a_full_disk_says_so_to_all(void **state) {
   (void)state;
@@ -199,6 +222,7 @@ int main(void) {
       cmocka_unit_test(channel_spool_of_several_readers_holds_a_frame_once),
       cmocka_unit_test(channel_spool_of_what_is_kept_gives_it_to_every_scan),
       cmocka_unit_test(channel_spool_second_scan_of_what_is_not_kept_says_so),
+      cmocka_unit_test(channel_spool_second_reading_of_a_scan_says_so),
       cmocka_unit_test(channel_spool_on_a_full_disk_says_so_to_all),
       cmocka_unit_test(channel_spool_that_was_cut_or_changed_is_corrupt),
   };
