@@ -127,7 +127,7 @@ if(HOLDFAST_HARNESS)
   set(suite_data ${CMAKE_BINARY_DIR}/tests/data)
   function(hf_suite name suite least) # and overlays; `least` queries of each must be distributed
     hf_register(harness/${name} harness suite_run ${suite_data} ${suite} 0.01 ${least} ${ARGN})
-    set_tests_properties(harness/${name} PROPERTIES FIXTURES_REQUIRED ${suite}_data TIMEOUT 1200)
+    set_tests_properties(harness/${name} PROPERTIES FIXTURES_REQUIRED ${suite}_data TIMEOUT 2400)
   endfunction()
   foreach(suite tpch tpcds)
     hf_register(harness/${suite}_data harness suite_run ${suite_data} ${suite} 0.01 0 -)

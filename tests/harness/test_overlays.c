@@ -144,6 +144,36 @@ static void partitions_need_not_be_as_many_as_tasks(void **state) {
   }
 }
 
+static uint32_t draw(uint64_t *seed, uint32_t n) {
+  *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)(*seed >> 33) % n;
+}
+
+static void ways_drawn_together_change_no_answer(void **state) {
+  rig *r = *state;
+  uint64_t seed = 20261129;
+  for (int i = 0; i < 40; i++) {
+    const hf_harness_config how = {.tasks = 2 + draw(&seed, 4),
+                                   .slots = 1 + draw(&seed, 5),
+                                   .partitions = draw(&seed, 2) * draw(&seed, 12),
+                                   .batch_rows = draw(&seed, 4) == 0,
+                                   .exchange = (hf_harness_exchange)draw(&seed, 2),
+                                   .channel_bytes = draw(&seed, 2) * 4096,
+                                   .order_seed = draw(&seed, 3),
+                                   .kill_task = draw(&seed, 4),
+                                   .hash_zero = draw(&seed, 4) == 0,
+                                   .broadcast = (hf_harness_broadcast)draw(&seed, 3),
+                                   .hold = (hf_harness_hold)draw(&seed, 3),
+                                   .fresh_instances = draw(&seed, 6) == 0};
+    hf_harness_report report = {0};
+    rig_same(r, queries[draw(&seed, N_QUERIES)], &how, &report);
+    assert_int_equal(report.result, HF_HARNESS_DISTRIBUTED);
+    assert_true(how.kill_task == 0 || report.killed > 0);
+    assert_int_equal(report.ran_blocking, how.exchange == HF_HARNESS_STREAMING && how.slots < how.tasks);
+    hf_harness_report_reset(&report);
+  }
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, tables_open, rig_close)
 
 int main(void) {
@@ -151,7 +181,8 @@ int main(void) {
       CASE(overlay_of_every_name_changes_no_answer), CASE(tasks_of_a_stage_are_as_many_as_asked_for),
       CASE(edges_tell_what_was_written_and_given),   CASE(hash_zero_leaves_one_task_of_a_join_with_rows),
       CASE(broadcast_overlays_give_other_graphs),    CASE(killed_tasks_run_again_in_every_stage),
-      CASE(seeds_of_an_order_change_no_answer),      CASE(partitions_need_not_be_as_many_as_tasks),
+      CASE(seeds_of_an_order_change_no_answer),      CASE(ways_drawn_together_change_no_answer),
+      CASE(partitions_need_not_be_as_many_as_tasks),
   };
   return cmocka_run_group_tests(cases, NULL, NULL);
 }
