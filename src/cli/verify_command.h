@@ -35,11 +35,6 @@ typedef struct verify_options {
   bool json, has_tasks, has_threads, has_seed, is_slt;
 } verify_options;
 
-/* Returns an exit status; *helped: there is nothing to do. */
-int verify_options_read(int argc, char **argv, verify_options *o, bool *helped);
-void verify_add_setting(verify_options *o, const char *key, const char *value);
-int verify_run_command(int argc, char **argv);
-
 /* ----------------------------------------------------------------- reports */
 
 enum { VERIFY_REASONS_MOST = 400 };

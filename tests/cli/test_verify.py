@@ -42,6 +42,8 @@ def wrong_usage_is_2_and_says_what_to_do(place):
                              (["-c", "SELECT 1", "--tasks", "99999999999"], ["SETTING_VALUE", "tasks"]),
                              (["-c", "SELECT 1", "--slots", "0"], ["SETTING_VALUE", "slots"]),
                              (["-c", "SELECT 1", "--seed", "1"], ["--seed is for --generate"]),
+                             (["-c", "SELECT 1", "--slt-dir", "x"], ["--slt-dir is for --suite slt"]),
+                             (["--suite", "slt", "--sf", "1"], ["--sf is for data that are made"]),
                              (["--generate", "0"], ["--generate cannot take 0"]),
                              (["--generate", "x"], ["--generate cannot take x"]),
                              (["--generate", "1", "--seed", "1.2.3"], ["--seed cannot take 1.2.3", "7.123"]),
@@ -249,6 +251,66 @@ def overlays_need_a_build_with_the_harness(place):
     has(done.err, "all queries fell back")
 
 
+SLT = """# SPDX-License-Identifier: Apache-2.0
+statement ok
+SET TimeZone = 'Asia/Tokyo'
+
+statement ok
+CREATE TABLE t(i INTEGER, h HUGEINT, e ENUM('b', 'a'), u UNION(n INTEGER, s VARCHAR));
+
+statement ok
+INSERT INTO t SELECT i, i * 1000000000000000000000, CASE i % 2 WHEN 0 THEN 'a' ELSE 'b' END, i::INTEGER FROM range(100) r(i)
+
+statement error
+INSERT INTO no_such VALUES (1)
+
+query III
+SELECT e, sum(h), min(e) FROM t GROUP BY e ORDER BY e
+----
+b\t2500000000000000000000000\tb
+
+statement ok
+CREATE VIEW v AS SELECT i + 1 AS j, u FROM t
+
+statement ok
+CREATE TABLE plain AS SELECT i, TIMESTAMPTZ '2020-01-01 00:00:00+00' + to_hours(i) AS z FROM t
+
+query I
+SELECT sum(j), count(u.n) FROM v
+
+query I
+SELECT z::DATE, count(*), max(i) FROM plain GROUP BY ALL
+
+statement ok
+DELETE FROM plain WHERE i > 10
+
+query I
+SELECT count(*), max(z::VARCHAR) FROM plain
+
+query I
+SELECT * FROM no_such
+"""
+
+
+def slt_files_are_run_on_both_sides(place):
+    os.makedirs(place.path("files/deep"))
+    place.write("files/deep/some.test", SLT)
+    place.write("files/other.test", "require no_such\n\nquery I\nSELECT 1\n")
+    done = verify(place, "--suite", "slt", "--slt-dir", "files", "--json")
+    queries, totals = objects(done)
+    same((done.status, totals["passed"], totals["failed"]), (0, 5, 0), done.out + done.err)
+    same(list(queries), [f"some.test:{line}" for line in (14, 25, 28, 34, 37)])
+    same([line["rows"] for line in queries.values()], [2, 1, 5, 1, 0])
+    check(totals["distributed"] >= 3, done.out)
+    same(queries["some.test:37"]["reason"], "both fail with TABLE_NOT_FOUND")
+    same(verify(place, "--suite", "slt", "--slt-dir", "files/deep/some.test").status, 0)
+    done = verify(place, "--suite", "slt", "--slt-dir", "files")
+    has(done.out, "     1 files not run: require no_such", "     1 both fail with TABLE_NOT_FOUND")
+    done = verify(place, "--suite", "slt", "--slt-dir", "nothing")
+    same(done.status, 1, done.out)
+    has(done.err, "FILE_NOT_FOUND", "there are no *.test files: nothing", "--slt-dir")
+
+
 def generated_queries_are_the_same_for_a_seed(place):
     done = verify(place, "--generate", "12", "--seed", "4", "--json")
     same(done.status, 0, done.out + done.err)
@@ -291,5 +353,6 @@ main([wrong_usage_is_2_and_says_what_to_do,
       command_that_fails_ends_the_run,
       order_is_compared_as_far_as_it_is_known,
       overlays_need_a_build_with_the_harness,
+      slt_files_are_run_on_both_sides,
       generated_queries_are_the_same_for_a_seed,
       paths_are_refused_on_both_sides])

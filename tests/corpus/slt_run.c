@@ -13,7 +13,7 @@
 #include "corpus/slt_cut.h"
 #include "corpus/slt_share.h"
 #include "support/rewrite.h"
-#include "support/slt_file.h"
+#include "verify/slt_file.h"
 
 #include <ftw.h>
 #include <stdarg.h>

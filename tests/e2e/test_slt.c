@@ -6,7 +6,7 @@
  * of DuckDB, they are run by slt_run.
  */
 #include "support/oracle.h"
-#include "support/slt_file.h"
+#include "verify/slt_file.h"
 #include "verify/verify.h"
 
 #include "base/file.h"
@@ -254,7 +254,8 @@ static void run_corpus(const char *tasks, size_t first, size_t step) {
                 c.queries, c.distributed, c.fell_back, c.skipped, c.wrong);
   assert_int_equal(c.wrong, 0);
   if (only == NULL) {
-    assert_true(c.queries * step >= 500 && c.distributed * 100 >= c.queries * 92 && c.skipped * 20 < c.queries);
+    assert_true(c.queries * step >= 500 && c.distributed * 100 >= c.queries * 92 &&
+                c.skipped * 20 < c.queries);
   }
 }
 
