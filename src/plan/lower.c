@@ -14,6 +14,9 @@
  * may be as long as it likes: the user wrote it. */
 enum { LONGEST_CHAIN_BYTES = 4 << 20 };
 
+/* DuckDB fails at some hundred levels of sub-selects. */
+enum { MOST_NESTED = 12 };
+
 static hf_status too_much(const lowering *l, const char *what, size_t most) {
   error_set(l->error, HF_E_LIMIT, "views and steps upon each other make a query of more than %zu %s", most,
             what);
@@ -235,13 +238,39 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\n';
 }
 
+/*
+ * A view inside a sub-select stands there with its body: DuckDB 1.5.5 flattens a correlated sub-select over a name of a
+ * WITH chain otherwise than over a view, to an error or to other rows.
+ */
+static hf_status put_in_place(lowering *l, piece_list *list, const relation *r) {
+  piece_list body = {0};
+  l->has_placed = true;
+  l->nested++;
+  hf_status status = put_view_body(l, &body, r);
+  l->nested--;
+  if (status == HF_OK) {
+    status = lower_put(l, list, "(");
+  }
+  if (status == HF_OK) {
+    status = lower_put_list(l, list, &body);
+  }
+  buf_reset(&body.run);
+  return status == HF_OK ? lower_put(l, list, ")") : status;
+}
+
+static bool stands_in_place(const lowering *l, const relation *r) {
+  return l->is_inside && !l->only_chain && l->nested < MOST_NESTED && r->view.kind == RELATION_SQL;
+}
+
 hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const sql_spot *spot) {
   held_info info = {0};
   const relation *r = spot->bound == NULL ? NULL : lower_skip_inline(l, spot->bound, &info);
   bool is_apart = spot->offset == 0 || is_blank(text[spot->offset - 1]);
   HF_TRY(lower_put(l, list, is_apart ? "" : " "));
   HF_TRY(lower_put(l, list, spot->is_query ? "FROM " : ""));
-  if (r != NULL && lower_is_text(r)) {
+  if (r != NULL && stands_in_place(l, r)) {
+    HF_TRY(put_in_place(l, list, r));
+  } else if (r != NULL && lower_is_text(r)) {
     const char *name = NULL;
     HF_TRY(lower_use_relation(l, r, spot->name, &name));
     HF_TRY(lower_put(l, list, name));
@@ -260,6 +289,25 @@ hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const 
   return lower_put(l, list, is_blank(next) || next == '\0' || strchr("),;", next) != NULL ? "" : " ");
 }
 
+/* Whether an offset of the text is inside parentheses: then a name there may be of a sub-select. */
+static bool is_in_parentheses(const relation *r, size_t offset) {
+  size_t depth = 0;
+  for (size_t i = 0; i < r->tokens.count && r->tokens.tokens[i].offset < offset; i++) {
+    char c = r->tokens.text[r->tokens.tokens[i].offset];
+    depth += c == '(';
+    depth -= c == ')' && depth > 0;
+  }
+  return depth > 0;
+}
+
+static hf_status put_sql_spot(lowering *l, piece_list *list, const relation *r, const sql_spot *spot) {
+  bool was_inside = l->is_inside;
+  l->is_inside |= is_in_parentheses(r, spot->offset);
+  hf_status status = lower_put_spot(l, list, r->view.text, spot);
+  l->is_inside = was_inside;
+  return status;
+}
+
 /* The text of an SQL relation from an offset on, with its spots replaced. */
 static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_t from, bool has_origin) {
   const char *text = r->view.text;
@@ -272,7 +320,7 @@ static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_
   for (size_t i = 0; i < r->view.n_spots; i++) {
     const sql_spot *spot = &r->view.spots[i];
     HF_TRY(lower_put_text(l, list, text + at, spot->offset - at, has_origin ? (int64_t)at : -1));
-    HF_TRY(lower_put_spot(l, list, text, spot));
+    HF_TRY(put_sql_spot(l, list, r, spot));
     at = spot->offset + spot->length;
   }
   return lower_put_text(l, list, text + at, end - at, has_origin ? (int64_t)at : -1);
@@ -402,10 +450,37 @@ hf_status lower_count_bytes(lowering *l, const piece_list *body) {
   return l->step_bytes > LONGEST_CHAIN_BYTES ? too_much(l, "bytes", LONGEST_CHAIN_BYTES) : HF_OK;
 }
 
+/* *placed: a view stands in place; then DuckDB would call some columns after the view's text. */
+static hf_status lower_once(lowering *l, const relation *r, lowered *out, bool *placed) {
+  piece_list list = {0}, tail = {0};
+  hf_status status = lower_root(l, r, &list, &tail);
+  if (status == HF_OK) {
+    status = end_run(l, &list);
+  }
+  buf_reset(&list.run);
+  buf_reset(&tail.run);
+  buf_reset(&l->chain.run);
+  HF_TRY(status);
+  out->ordered = r->view.top_ordered;
+  out->n_pieces = list.count;
+  out->pieces = list.pieces;
+  out->n_inputs = l->n_inputs;
+  out->inputs = l->inputs;
+  out->n_made_names = l->n_uses;
+  out->made_names = l->made;
+  out->columns = columns_of_root(l, r);
+  for (size_t i = 0; out->clock == NULL && i < l->n_seen; i++) {
+    out->clock = l->seen[i]->clock;
+  }
+  *placed = l->has_placed;
+  return HF_OK;
+}
+
 hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena *a, lowered *out,
                      hf_error *error) {
   lowering l = {.knowledge = knowledge, .arena = a, .error = error};
-  lowered result = {.ordered = r->view.top_ordered};
+  lowered result = {.ordered = r->view.top_ordered}, *by_names = NULL;
+  bool has_placed = false, ignored = false;
   HF_TRY(lower_needs(&l, r));
   if (l.n_needed_sources > 0 || l.n_needed_held > 0) {
     result.n_needed_sources = l.n_needed_sources;
@@ -415,25 +490,18 @@ hf_status plan_lower(const relation *r, const lower_knowledge *knowledge, arena 
     *out = result;
     return HF_OK;
   }
-  piece_list list = {0}, tail = {0};
-  hf_status status = lower_root(&l, r, &list, &tail);
-  if (status == HF_OK) {
-    status = end_run(&l, &list);
+  lowering again = {.knowledge = knowledge,
+                    .arena = a,
+                    .error = error,
+                    .seen = l.seen,
+                    .n_seen = l.n_seen,
+                    .only_chain = true};
+  HF_TRY(lower_once(&l, r, &result, &has_placed));
+  if (has_placed) {
+    by_names = arena_alloc(a, sizeof *by_names);
+    HF_TRY(by_names == NULL ? lower_out_of_memory(&l) : lower_once(&again, r, by_names, &ignored));
   }
-  buf_reset(&list.run);
-  buf_reset(&tail.run);
-  buf_reset(&l.chain.run);
-  HF_TRY(status);
-  result.n_pieces = list.count;
-  result.pieces = list.pieces;
-  result.n_inputs = l.n_inputs;
-  result.inputs = l.inputs;
-  result.n_made_names = l.n_uses;
-  result.made_names = l.made;
-  result.columns = columns_of_root(&l, r);
-  for (size_t i = 0; result.clock == NULL && i < l.n_seen; i++) {
-    result.clock = l.seen[i]->clock;
-  }
+  result.by_names = by_names;
   *out = result;
   return HF_OK;
 }

@@ -64,7 +64,8 @@ typedef struct made_name {
   const char *made, *original;
 } made_name;
 
-typedef struct lowered {
+typedef struct lowered lowered;
+struct lowered {
   /* needs: when either is not 0, nothing below is filled */
   size_t n_needed_sources;
   const source_request *const *needed_sources;
@@ -81,9 +82,12 @@ typedef struct lowered {
   /* for texts that come back from DuckDB: names that lowering made, and what they stand for in the user's text */
   size_t n_made_names;
   const made_name *made_names;
+  const lowered
+      *by_names; /* the same query with no view in place, which is what its columns are called after;
+                                   * NULL: none is */
   const schema
       *columns; /* of a built relation: what it was checked with, by the user's names; NULL: not known */
-} lowered;
+};
 
 /*
  * Lowers; results live in the arena, borrow from the relation and from what `knowledge` gave. A fill lowers the cache

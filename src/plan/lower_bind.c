@@ -229,7 +229,7 @@ static hf_status clean_names(const lowered *l, arena *a, schema *columns, hf_err
   return HF_OK;
 }
 
-hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out, hf_error *error) {
+static hf_status describe(engine *planner, const lowered *l, arena *a, schema *out, hf_error *error) {
   const lower_input *lone = lone_input(l);
   if (lone != NULL) {
     return schema_copy(&lone->columns, a, out, error);
@@ -247,4 +247,16 @@ hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out
   HF_TRY(l->columns == NULL ? clean_names(l, a, &columns, error) : names_of_built(l, a, &columns, error));
   *out = columns;
   return HF_OK;
+}
+
+/* What DuckDB cannot flatten over a WITH chain it may over views in place. */
+hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out, hf_error *error) {
+  hf_error found = {0};
+  hf_status status = l->by_names == NULL ? HF_E_UNSUPPORTED : describe(planner, l->by_names, a, out, &found);
+  if (status != HF_E_UNSUPPORTED && status != HF_E_INTERNAL) {
+    error_move(error, &found);
+    return status;
+  }
+  hf_error_reset(&found);
+  return describe(planner, l, a, out, error);
 }

@@ -34,6 +34,10 @@ typedef struct lowering {
   size_t step_bytes;  /* of what steps wrote into the chain */
   bool counts_only;   /* sources are not known, and not wanted */
   const char *prefix; /* of the names in the chain; in no text of the query */
+  bool is_inside;     /* a sub-select is being written */
+  unsigned nested;    /* bodies of views that are being written in place */
+  bool only_chain;    /* none is */
+  bool has_placed;    /* one was */
 } lowering;
 
 /* Makes room for one more element in an arena's list. False: no memory. */

@@ -148,6 +148,10 @@ static const char *const STATEMENTS[] = {
     "SELECT hf_r0.k, hf_r1 FROM v AS hf_r0, (SELECT 5 AS hf_r1) ORDER BY k",
     "FROM v TABLESAMPLE 100%",
     "FROM v USING SAMPLE 100 PERCENT",
+    /* what DuckDB flattens otherwise over a name of a WITH chain */
+    "SELECT l.c FROM v a LEFT JOIN LATERAL (SELECT 1 AS c, a.k AS d FROM v b WHERE b.k > 1 GROUP BY CUBE (b.g)) l ON true",
+    "SELECT k FROM v a WHERE NOT EXISTS (SELECT 1 FROM v b WHERE a.k NOT IN (SELECT g FROM v)) ORDER BY ALL",
+    "SELECT k, (SELECT count(*) FROM (SELECT * FROM v) WHERE g = a.g), EXISTS (FROM v WHERE v.k > a.k) FROM v a ORDER BY ALL",
     "SELECT g, GROUPING(g), count(*) FROM v GROUP BY ROLLUP (g) ORDER BY ALL",
     "SELECT DISTINCT ON (g) g, k FROM v ORDER BY g, k",
     "SELECT * FROM (FROM v) AS v JOIN (SELECT k FROM v) AS u USING (k) ORDER BY ALL",
