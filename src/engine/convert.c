@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays of blocks become vectors that point into the blocks' memory. Columns of
- * codes go their own way (coded.c); which of them there are may change from file
- * to file, and DuckDB's conversion of the others is prepared anew then. It needs
+ * Arrays of blocks become vectors that point into the blocks' memory, or have a
+ * copy of them. Columns of codes go their own way (coded.c), and so do those that
+ * need no conversion (direct.c); which ones have codes may change from file to
+ * file, and DuckDB's conversion of the others is prepared anew then. It needs
  * no connection of its own per thread: DuckDB takes from it the list of extension
  * types, which does not change.
  * Thread: a conversion is used by one of DuckDB's threads at a time.
@@ -19,8 +20,9 @@ struct block_conversion {
   bool is_prepared;      /* for the columns that are plain now */
   bool has_checked_types;
   bool *is_coded;
+  direct_column *direct; /* one a column, for when it has no codes */
   size_t n_plain;
-  size_t *plain; /* numbers of n_columns */
+  size_t *plain; /* numbers of n_columns: neither codes nor direct */
   struct ArrowSchema **plain_fields;
   struct ArrowArray **plain_arrays;
   duckdb_arrow_converted_schema converted; /* of the plain columns */
@@ -48,6 +50,7 @@ void block_conversion_free(block_conversion *c) {
   }
   duckdb_destroy_arrow_converted_schema(&c->converted);
   mem_free(c->is_coded);
+  mem_free(c->direct);
   mem_free(c->plain);
   mem_free(c->plain_fields);
   mem_free(c->plain_arrays);
@@ -66,18 +69,20 @@ hf_status block_conversion_new(engine *e, const run_input *input, const size_t *
   c->n_columns = n_columns;
   c->columns = columns;
   c->is_coded = mem_zalloc(n_columns, sizeof *c->is_coded);
+  c->direct = mem_zalloc(n_columns, sizeof *c->direct);
   c->plain = mem_zalloc(n_columns, sizeof *c->plain);
   c->plain_fields = mem_zalloc(n_columns, sizeof(struct ArrowSchema *));
   c->plain_arrays = mem_zalloc(n_columns, sizeof(struct ArrowArray *));
   c->coded = mem_zalloc(n_columns, sizeof *c->coded);
-  if (c->is_coded == NULL || c->plain == NULL || c->plain_fields == NULL || c->plain_arrays == NULL ||
-      c->coded == NULL) {
+  if (c->is_coded == NULL || c->direct == NULL || c->plain == NULL || c->plain_fields == NULL ||
+      c->plain_arrays == NULL || c->coded == NULL) {
     block_conversion_free(c);
     return no_memory(error);
   }
   for (size_t i = 0; i < n_columns; i++) {
     c->coded[i].type = type_of(c, i);
     c->coded[i].field = field_of(c, i);
+    c->direct[i] = direct_column_of(type_of(c, i), field_of(c, i));
   }
   *out = c;
   return HF_OK;
@@ -102,7 +107,7 @@ static hf_status prepare(block_conversion *c, const struct ArrowArray *rows, hf_
   c->n_plain = 0;
   for (size_t i = 0; i < c->n_columns; i++) {
     c->is_coded[i] = rows->children[i]->dictionary != NULL;
-    if (!c->is_coded[i]) {
+    if (!c->is_coded[i] && c->direct[i].way == DIRECT_NOT) {
       c->plain_fields[c->n_plain] = field_of(c, i);
       c->plain[c->n_plain++] = i;
     }
@@ -238,9 +243,11 @@ hf_status block_convert(block_conversion *c, const struct ArrowArray *rows, duck
   HF_TRY(c->n_columns == 0 ? HF_OK : check_array(c, rows, error));
   HF_TRY(c->n_columns == 0 ? HF_OK : convert_plain(c, rows, out, error));
   for (size_t i = 0; i < c->n_columns; i++) {
+    duckdb_vector to = duckdb_data_chunk_get_vector(out, i);
     if (c->is_coded[i]) {
-      HF_TRY(coded_convert(&c->coded[i], c->engine, rows->children[i], duckdb_data_chunk_get_vector(out, i),
-                           error));
+      HF_TRY(coded_convert(&c->coded[i], c->engine, rows->children[i], to, error));
+    } else if (c->direct[i].way != DIRECT_NOT) {
+      direct_from_arrow(c->direct[i], rows->children[i], to);
     }
   }
   duckdb_data_chunk_set_size(out, (idx_t)rows->length);

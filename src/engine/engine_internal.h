@@ -108,6 +108,19 @@ typedef struct enum_names {
   struct ArrowArray array; /* released by nobody */
 } enum_names;
 
+/* How values of a column get from a vector to Arrow and back without DuckDB. */
+typedef enum direct_way {
+  DIRECT_NOT,
+  DIRECT_SAME,    /* both have the same bytes */
+  DIRECT_WIDENED, /* 2 bytes in a vector are 4 in Arrow */
+  DIRECT_TEXT     /* 32-bit offsets */
+} direct_way;
+
+typedef struct direct_column {
+  direct_way way;
+  size_t bytes; /* of a value, or an offset, in Arrow */
+} direct_column;
+
 struct engine_run {
   engine *engine;
   arena *memory;
@@ -125,6 +138,7 @@ struct engine_run {
   duckdb_logical_type *sink_types; /* of those */
   size_t n_sink_enums;             /* columns that are an ENUM */
   enum_names **sink_enums;         /* one a column; NULL: it is none */
+  direct_column *sink_direct;      /* one a column; NULL: not all of them are */
 };
 
 /* Prepares the inputs and sets e->run. Takes nothing; run_close in any case. */
@@ -160,6 +174,24 @@ hf_status enum_splitter_convert(enum_splitter *s, duckdb_data_chunk chunk, struc
                                 hf_error *error);
 /* Lets go of the last chunk's. */
 void enum_splitter_reset(enum_splitter *s);
+
+/* ------------------------------------------------------------------- direct.c */
+
+direct_column direct_column_of(const data_type *type, const struct ArrowSchema *field);
+/* Copies all rows into a vector of the output; texts go on pointing into the array's buffers. Not DIRECT_NOT. */
+void direct_from_arrow(direct_column how, const struct ArrowArray *array, duckdb_vector out);
+/* Fills run->sink_direct from the sink's schema and `types`, which are n_sink_columns. */
+hf_status direct_bind(engine_run *run, const data_type *const *types, hf_error *error);
+
+/* What a sink state makes arrays with when all columns are direct. */
+typedef struct direct_rows direct_rows;
+hf_status direct_rows_new(const engine_run *run, direct_rows **out, hf_error *error);
+/* Accepts NULL. */
+void direct_rows_free(direct_rows *d);
+/* Makes an array of a flat chunk's rows without the partition column: borrowed until the chunk or the next call. Errors:
+ * LIMIT (texts of 2 GiB in one chunk), OUT_OF_MEMORY. */
+hf_status direct_rows_convert(direct_rows *d, duckdb_data_chunk chunk, struct ArrowArray *out,
+                              hf_error *error);
 
 /* ------------------------------------------------------------------ convert.c */
 

@@ -16,6 +16,7 @@ typedef struct sink_state {
   engine_run *run;
   void *inner;             /* of the task's sink; NULL: not opened */
   enum_splitter *splitter; /* NULL: no column is an ENUM, or no chunk has come */
+  direct_rows *direct;     /* NULL: not all columns are direct, or no chunk has come */
 } sink_state;
 
 static hf_status no_memory(hf_error *error) {
@@ -106,6 +107,7 @@ static hf_status bind_columns(engine_run *run, duckdb_copy_function_bind_info in
   const data_type *const *types = NULL;
   HF_TRY(read_columns(run, info, n, &types, error));
   HF_TRY(make_schema(run, n, error));
+  HF_TRY(direct_bind(run, types, error));
   return enums_bind(run, types, error);
 }
 
@@ -134,6 +136,7 @@ static void state_free(void *data) {
     run->task->ops->discard(s->inner);
   }
   enum_splitter_free(s->splitter);
+  direct_rows_free(s->direct);
   mem_free(s);
   run_leave(run);
 }
@@ -218,7 +221,7 @@ static hf_status append_array(sink_state *s, duckdb_data_chunk chunk, struct Arr
       HF_TRY(put_right(run, i, chunk, array->children[i], error));
     }
   }
-  if (partitions != NULL) { /* the sink gets them beside the array */
+  if (partitions != NULL && s->direct == NULL) { /* the sink gets them beside the array */
     struct ArrowArray *last = array->children[run->n_sink_columns];
     last->release(last);
     array->n_children--;
@@ -226,9 +229,13 @@ static hf_status append_array(sink_state *s, duckdb_data_chunk chunk, struct Arr
   return run->task->ops->append(s->inner, array, partitions, error);
 }
 
-/* Without ENUMs the array is the caller's, else borrowed from the splitter. */
+/* The array is the caller's; with ENUMs, or when all columns are direct, it is borrowed and has no release. */
 static hf_status convert_chunk(sink_state *s, duckdb_data_chunk chunk, struct ArrowArray *out,
                                hf_error *error) {
+  if (s->run->sink_direct != NULL) {
+    HF_TRY(s->direct != NULL ? HF_OK : direct_rows_new(s->run, &s->direct, error));
+    return direct_rows_convert(s->direct, chunk, out, error);
+  }
   if (s->run->n_sink_enums == 0) {
     duckdb_error_data failed = duckdb_data_chunk_to_arrow(s->run->engine->arrow, chunk, out);
     return failure_take(error, &failed);

@@ -129,6 +129,26 @@ static void texts_of_odd_shapes_come_back(void **state) {
   check(*state, "SELECT '{\"a\": [1, null]}'::JSON AS j, ['{}'::JSON] AS l, {'j': '1'::JSON} AS s");
 }
 
+/* All columns are of those that go without DuckDB's conversion. */
+static void plain_columns_come_back_in_any_window(void **state) {
+  static const char *const texts[] = {
+      "SELECT bool, tinyint, smallint, int, bigint, hugeint, uhugeint, utinyint, usmallint, uint, ubigint, date, "
+      "time, timestamp, timestamp_s, timestamp_ms, timestamp_ns, timestamp_tz, float, double, dec_4_1, dec_9_4, "
+      "dec_18_6, dec38_10, varchar FROM test_all_types()",
+      "SELECT CASE WHEN range % 3 > 0 THEN range END, CASE WHEN range % 7 > 2 THEN repeat(chr((65 + range % "
+      "26)::INTEGER), (range % 31)::INTEGER) END, (range % 2 = 0), CASE WHEN range % 4096 < 2048 THEN range::DECIMAL(4, "
+      "0) END, ((range - 3000) / 7)::DECIMAL(18, 3) FROM range(9000)",
+      "SELECT NULL::VARCHAR, NULL::INTEGER, NULL::DECIMAL(3, 1), '' FROM range(5000)",
+      "SELECT 'thirteen byte' || chr(0) || range, range - 5000 FROM range(3000)",
+  };
+  static const int64_t windows[] = {2048, 8, 5};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t k = 0; k < sizeof windows / sizeof windows[0]; k++) {
+      check_window(*state, texts[i], windows[k]);
+    }
+  }
+}
+
 static void rows_without_any_come_back(void **state) {
   check(*state, "SELECT * FROM test_all_types() WHERE false");
 }
@@ -182,6 +202,7 @@ int main(void) {
       CASE(intervals_come_back_at_every_depth),
       CASE(nested_constants_and_dictionaries_come_back),
       CASE(texts_of_odd_shapes_come_back),
+      CASE(plain_columns_come_back_in_any_window),
       CASE(rows_without_any_come_back),
       CASE(types_described_have_their_parts),
       CASE(type_without_a_place_is_refused_by_name),
