@@ -434,6 +434,25 @@ hf_status cut_read_source(cutter *c, const tree_node *get, const cut_reading *re
   return cut_make_node(c, &leaf, out);
 }
 
+/* An ENUM crosses as text and is cast back, which no type can say that has a struct without names in it. */
+static bool can_cast_back(const data_type *type) {
+  bool can = type->kind != TYPE_STRUCT || (type->n_children > 0 && type->names[0][0] != '\0');
+  for (size_t i = 0; can && i < type->n_children; i++) {
+    can = can_cast_back(type->children[i]);
+  }
+  return can;
+}
+
+static hf_status check_crossing(cutter *c, const tree_node *rows) {
+  for (size_t i = 0; i < rows->n_columns; i++) {
+    if (data_type_contains(rows->types[i], TYPE_ENUM) && !can_cast_back(rows->types[i])) {
+      *c->refusal = (tree_refusal){TREE_REFUSED_TYPE, "exchange", "an ENUM in a struct without names"};
+      return HF_E_UNSUPPORTED;
+    }
+  }
+  return HF_OK;
+}
+
 hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, const tree_node *like,
                    const tree_node **out) {
   tree_node leaf = {.kind = TREE_INPUT, .n_columns = like->n_columns, .types = like->types};
@@ -441,6 +460,7 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
                                .is_stage = true,
                                .ordered = ordered && !FAULT("stage.unordered_gather"),
                                .stage = stage};
+  HF_TRY(check_crossing(c, like));
   c->stages[stage].ordered |= ordered;
   HF_TRY(add_reading(c, &reading, &leaf.number));
   return cut_make_node(c, &leaf, out);

@@ -323,6 +323,23 @@ static void aggregate_of_drawn_values_is_not_computed_in_parts(void **state) {
   }
 }
 
+static void enum_that_cannot_be_cast_back_does_not_cross(void **state) {
+  static const struct {
+    const char *sql;
+    bool crosses;
+  } cases[] = {
+      {"SELECT max((k, 'a'::ENUM('a', 'b'))) FROM t", false},
+      {"SELECT max([(k, 'a'::ENUM('a', 'b'))]) FROM t", false},
+      {"SELECT max((k, 'a')) FROM t", true},
+      {"SELECT max({'k': k, 'e': 'a'::ENUM('a', 'b')}) FROM t", true},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cut_graph graph = cut_query(*state, cases[i].sql, 0);
+    assert_int_equal(graph.n_stages, cases[i].crosses ? 2 : 1);
+    assert_string_equal(graph.stages[0].why_one, cases[i].crosses ? "" : "an ENUM in a struct without names");
+  }
+}
+
 static void source_that_cannot_be_split_is_one_task(void **state) {
   cut_case *c = *state;
   for (size_t i = 0; i < c->n_tables; i++) {
@@ -401,6 +418,7 @@ int main(void) {
       cmocka_unit_test(recursion_reads_what_does_not_change_from_stages),
       cmocka_unit_test(grouping_sets_of_whole_groups_are_an_aggregation_each),
       cmocka_unit_test(aggregate_of_drawn_values_is_not_computed_in_parts),
+      cmocka_unit_test(enum_that_cannot_be_cast_back_does_not_cross),
       cmocka_unit_test(source_that_cannot_be_split_is_one_task),
       cmocka_unit_test(stage_whose_reader_relies_on_order_is_ordered),
       cmocka_unit_test(partition_is_the_last_column),
