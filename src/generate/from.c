@@ -267,9 +267,7 @@ static gen_node *lateral(generator *g, gen_scope *s, gen_node *left, unsigned de
     return gen_write(g, GEN_RELATION, "%n CROSS JOIN unnest(%n) AS %s(x)", left, list, alias);
   }
   gen_wish wish = {.outer = s, .depth = depth - 1, .most_rows = 50};
-  g->laterals++;
   gen_query query = gen_select(g, &wish);
-  g->laterals--;
   const char *format =
       gen_chance(g, 50) ? "%n CROSS JOIN LATERAL (%n) AS %s" : "%n LEFT JOIN LATERAL (%n) AS %s ON true";
   gen_node *out = gen_write(g, GEN_RELATION, format, left, query.node, alias);
@@ -283,8 +281,7 @@ static gen_node *join_one(generator *g, gen_scope *s, gen_node *left, unsigned d
   static const char *const kinds[] = {"JOIN",      "JOIN",       "JOIN",     "LEFT JOIN",
                                       "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"};
   size_t kind = gen_below(g, 100);
-  bool is_inner =
-      s->outer != NULL || g->laterals > 0; /* DuckDB takes no other joins where outer columns may be named */
+  bool is_inner = s->outer != NULL; /* DuckDB takes no other joins where outer columns may be named */
   if (is_inner) {
     kind = 27 + kind % 60;
   }

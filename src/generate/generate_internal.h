@@ -100,11 +100,10 @@ typedef struct generator {
   gen_table *tables;
   size_t n_tables, n_data_tables; /* data tables first; then expressions that can be seen here */
   size_t capacity;
-  unsigned names;    /* given so far */
-  unsigned queries;  /* nested ones so far: they end growth */
-  unsigned laterals; /* around what is made now */
-  bool has_ties;     /* at a LIMIT; fine unless COLLATE hides what orders */
-  bool rows_only;    /* indeterminate: only types and the number of rows tell something */
+  unsigned names;   /* given so far */
+  unsigned queries; /* nested ones so far: they end growth */
+  bool has_ties;    /* at a LIMIT; fine unless COLLATE hides what orders */
+  bool rows_only;   /* indeterminate: only types and the number of rows tell something */
 } generator;
 
 /* ------------------------------------------------------------------ tree */

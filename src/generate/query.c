@@ -25,7 +25,7 @@ static bool has_type(const gen_query *q, gen_type type) {
 static const char *limit(generator *g) {
   static const int counts[] = {0, 1, 3, 10, 100, 1000, 3000};
   int count = counts[gen_below(g, 7)];
-  if (g->laterals == 0 && gen_chance(g, 6)) {
+  if (gen_chance(g, 6)) {
     return gen_text(g, " LIMIT %d%%", 1 + (int)gen_below(g, 60));
   }
   return gen_chance(g, 70) ? gen_text(g, " LIMIT %d", count)
