@@ -117,12 +117,16 @@ static bool has_setting(const job_settings *settings, const char *name, const ch
 
 /* ------------------------------------------------------------------ cutting */
 
+static staging_query query_of(engine *planner_engine, const planning *p) {
+  return (staging_query){.planner = planner_engine,
+                         .lowered = &p->query,
+                         .columns = &p->columns,
+                         .divides_whole = has_setting(p->settings, "integer_division", "true"),
+                         .memory = p->memory};
+}
+
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
-  const staging_query query = {.planner = planner_engine,
-                               .lowered = &p->query,
-                               .columns = &p->columns,
-                               .divides_whole = has_setting(p->settings, "integer_division", "true"),
-                               .memory = p->memory};
+  const staging_query query = query_of(planner_engine, p);
   const tree_node *root = NULL;
   const char *why = NULL;
   HF_TRY(staging_read_tree(&query, &root, &why, error));
@@ -130,7 +134,7 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
     return fall_back(p, why, error);
   }
   HF_TRY(pruning_note(p, root, error));
-  cut_options options = {.tasks = p->n_tasks,
+  p->cut = (cut_options){.tasks = p->n_tasks,
                          .broadcast_bytes = TASK_BYTES,
                          .first_of_many =
                              has_setting(p->settings, "scalar_subquery_error_on_multiple_rows", "false"),
@@ -139,9 +143,21 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
                          .modulus = p->dealing.partitions,
                          .n_keys = p->dealing.n,
                          .keys = p->dealing.columns};
-  if (options.sources == NULL) {
+  if (p->cut.sources == NULL) {
     return no_memory(error);
   }
-  HF_TRY(staging_cut(&query, root, &options, &p->graph, &why, error));
+  HF_TRY(staging_cut(&query, root, &p->cut, &p->graph, &why, error));
+  p->root = why == NULL ? root : NULL;
   return why == NULL ? HF_OK : fall_back(p, why, error);
+}
+
+hf_status cutting_again(engine *planner_engine, planning *p, hf_error *error) {
+  const staging_query query = query_of(planner_engine, p);
+  const char *why = NULL;
+  p->graph = (cut_graph){0};
+  HF_TRY(staging_cut(&query, p->root, &p->cut, &p->graph, &why, error));
+  if (why != NULL) {
+    p->graph = (cut_graph){0};
+  }
+  return HF_OK;
 }

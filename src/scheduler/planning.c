@@ -23,6 +23,14 @@ hf_status planning_begin(planning *p, hf_error *error) {
   return HF_OK;
 }
 
+static void forget_cuts(planning *p) {
+  for (size_t i = 0; i < p->n_again; i++) {
+    arena_free(p->again[i]);
+  }
+  p->n_again = 0;
+  p->root = NULL;
+}
+
 void planning_reset(planning *p) {
   for (known_source *known = p->sources; known != NULL; known = known->next) {
     source_release(known->source);
@@ -34,6 +42,7 @@ void planning_reset(planning *p) {
   p->sources = NULL;
   p->needs = NULL;
   hf_error_reset(&p->error);
+  forget_cuts(p);
   arena_free(p->memory);
   arena_free(p->lasting);
   p->memory = p->lasting = NULL;
@@ -283,6 +292,7 @@ hf_status planning_bind(scheduler *s, planning *p, hf_error *error) {
 }
 
 static hf_status step_try(scheduler *s, planning *p, hf_error *error) {
+  forget_cuts(p);
   arena_free(p->memory);
   p->memory = arena_new();
   p->wants_traits = p->is_fill;

@@ -125,6 +125,7 @@ static void on_finished(scheduler *s, const reported *at, const task_report *rep
   j->rows += is_last ? report->output.rows : 0;
   j->bytes += is_last ? report->output.bytes : 0;
   if (!is_last || !j->is_fill) {
+    stage->rows += report->output.rows;
     stage->bytes += report->output.bytes;
     j->run_bytes += report->output.bytes;
   }
@@ -141,7 +142,7 @@ static void on_finished(scheduler *s, const reported *at, const task_report *rep
   let_inputs_go(s, j, stage);
   if (is_last) {
     job_raise(s, j, JOB_EVENT_DONE);
-  } else {
+  } else if (!launch_again(s, j, stage)) {
     launch_ready(s, j);
   }
 }
@@ -182,8 +183,7 @@ static void on_failed(scheduler *s, const reported *at, task_report *report) {
   job_drain(s, j, JOB_EVENT_FAIL, &report->error);
 }
 
-/* An attempt of a job that shall end, or plan again. True: that is dealt with. */
-static bool is_ending(scheduler *s, job *j) {
+bool report_is_ending(scheduler *s, job *j) {
   if (j->stop == HF_OK && !j->is_draining) {
     return false;
   }
@@ -201,7 +201,7 @@ static void dispatch(scheduler *s, const reported *at, task_report *report) {
   at->job->n_running--;
   observe_reported(at->job, report);
   count(at->job, report);
-  if (is_ending(s, at->job)) {
+  if (report_is_ending(s, at->job)) {
     return;
   }
   if (report->outcome == TASK_FINISHED) {

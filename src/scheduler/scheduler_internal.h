@@ -27,6 +27,7 @@ enum {
   SETTINGS_AT_MOST = 32, /* of DuckDB's that a declaration keeps */
   REPLANS_AT_MOST =
       3, /* times that a job plans again after a held block was lost, then once more without holds */
+  AGAIN_AT_MOST = 4, /* times that the rest of a query is cut again, with what its first stages gave */
   REMOVED_KEPT = 256 /* sessions that ended last: calls that were on their way are told so */
 };
 
@@ -166,7 +167,11 @@ typedef struct planning {
   bool is_light;            /* it is over at once: it need not wait for a slot */
   planned_pruning *pruning; /* one an input of the query; NULL: not known */
   cut_graph graph;          /* no stages: the lowered query runs as one task */
-  const char *fallback;     /* why, though more tasks were wanted; NULL: they were not, or there is a graph */
+  const tree_node *root;    /* that the graph was cut from; NULL: there is none */
+  cut_options cut;
+  arena *again[AGAIN_AT_MOST]; /* of graphs that were cut later and taken over */
+  size_t n_again;
+  const char *fallback; /* why, though more tasks were wanted; NULL: they were not, or there is a graph */
   size_t n_stages;
   const planned_stage *stages; /* the last gives the result */
   uint64_t planning_us;        /* of all tries */
@@ -192,6 +197,8 @@ uint64_t planning_input_bytes(const planning *p);
 uint32_t cutting_hash_version(void);
 /* cutting.c: makes the graph, or says why there is none. `columns` are known. Thread: a planning thread. */
 hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error);
+/* Cuts the same tree with the facts of p->cut; no stages: it cannot be used. Memory of p->memory. Thread: a planning thread. */
+hf_status cutting_again(engine *planner_engine, planning *p, hf_error *error);
 /* pruning.c: notes the conditions that a plan has on its held inputs; or makes the plan for that, when it is worth it. Thread: a
  * planning thread. */
 hf_status pruning_note(planning *p, const tree_node *root, hf_error *error);
@@ -247,7 +254,7 @@ typedef struct stage_run {
   stage_task *tasks; /* planned->n_tasks */
   uint32_t n_done, n_with_rows;
   size_t n_reads_left;
-  uint64_t bytes; /* of its committed output */
+  uint64_t rows, bytes; /* of its committed output */
 } stage_run;
 
 /* A session that has jobs or holds. */
@@ -283,6 +290,7 @@ typedef struct job {
   size_t n_runs;    /* stages of the latest plan */
   stage_run *runs;  /* in the plan's memory */
   size_t n_running; /* attempts with the executor */
+  bool is_recut; /* its rest is being cut again, which counts as an attempt: nothing is launched meanwhile */
   bool is_draining; /* these shall end, then `drained` is raised */
   job_event drained;
   uint64_t started_us, rows, bytes;
@@ -409,6 +417,8 @@ hf_status leaving_check_running(const scheduler *s, hf_error *error);
 void launch_job(scheduler *s, job *j);
 /* Submits the tasks of all stages whose inputs are there. */
 void launch_ready(scheduler *s, job *j);
+/* After a stage that gave other than was guessed: has the rest cut again, and launches then. False: it is not worth it. */
+bool launch_again(scheduler *s, job *j, const stage_run *done);
 void launch_attempt(scheduler *s, job *j, stage_run *stage, uint32_t task);
 /* Cancels all attempts. */
 void launch_recall(scheduler *s, const job *j);
@@ -438,6 +448,8 @@ void observe_filled(held_need *need, const job *fill);
 void observe_ended(job *j);
 
 /* report.c */
+/* An attempt of a job that shall end, or plan again. True: that is dealt with. */
+bool report_is_ending(scheduler *s, job *j);
 void report_receive(void *context, task_report *report); /* task_report_fn: on a slot's thread */
 /* Makes sure that a report can be received without memory. */
 hf_status report_reserve(scheduler *s, hf_error *error);

@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 /* What reads less than this part of what may be broadcast is computed by each task that needs it. */
-static const double PARTS_OF_CHEAP = 64;
+static const double PARTS_OF_CHEAP = 16, FILE_BYTE = 4; /* which is more work than one of blocks */
 
 double cut_bytes(const cut_part *part) {
   return part->rows * tree_row_bytes(part->node);
@@ -554,7 +554,7 @@ static bool is_alike(const tree_node *node, bool is_one) {
 static double leaf_bytes(const cutter *c, const tree_node *leaf) {
   const cut_source *source = cut_source_of(c, leaf);
   if (source != NULL) {
-    return (double)source->bytes;
+    return FILE_BYTE * (double)source->bytes;
   }
   if (leaf->kind == TREE_INPUT) {
     return c->stages[c->readings[leaf->number].stage].bytes;

@@ -90,6 +90,52 @@ static void stages_task_that_failed_is_run_again_and_the_new_attempt_read(void *
   rig_close(&r);
 }
 
+/* What its first stage gives is far less than is guessed: then one task does the rest. */
+static const char shrinking[] =
+    "WITH s AS MATERIALIZED (SELECT x, g FROM '$DIR/many.parquet' WHERE x < 100) SELECT sum(n)::BIGINT FROM "
+    "(SELECT g, count(*) AS n FROM s GROUP BY g) a JOIN (SELECT g, max(x) AS m FROM s GROUP BY g) b USING (g)";
+
+/* 72 MB, for which two slots have a task each. */
+static void write_many(rig *r) {
+  oracle *plain = oracle_open();
+  char sql[256];
+  snprintf(
+      sql, sizeof sql,
+      "COPY (SELECT i AS x, i %% 7 AS g, hash(i) AS noise FROM range(9000000) t(i)) TO '%s/many.parquet' "
+      "(COMPRESSION uncompressed)",
+      r->dir);
+  assert_null(oracle_run(plain, sql));
+  oracle_close(plain);
+}
+
+static void stages_to_come_are_cut_again_when_one_gave_far_less(void **state) {
+  rig *r = *state;
+  hf_profile profile;
+  write_many(r);
+  r->tasks = 0;
+  assert_int_equal(rig_value(r, shrinking, &profile), 100);
+  assert_int_equal(profile.stages_run, 2);
+  assert_int_equal(profile.tasks_run, 3);
+  rig_await_cleaner(r);
+  assert_string_equal(rig_block_file(r), "");
+}
+
+static void stages_cut_again_read_the_attempt_that_succeeded(void **state) {
+  rig *r = *state;
+  hf_profile profile;
+  write_many(r);
+  r->tasks = 0;
+  loser = r;
+  atomic_store(&has_lost, false);
+  fault_set("exchange.batch", lose_an_attempt);
+  int64_t sum = rig_value(r, shrinking, &profile);
+  fault_set("exchange.batch", NULL);
+  assert_int_equal(sum, 100);
+  assert_true(atomic_load(&has_lost));
+  assert_int_equal(profile.stages_run, 2);
+  assert_int_equal(profile.tasks_run, 4);
+}
+
 /* Rows of a result's first column, in order. */
 static void assert_in_order(const job_result *result, int64_t rows) {
   struct ArrowArrayStream stream;
@@ -257,6 +303,8 @@ static void stages_query_without_inputs_falls_back_and_says_why(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(stages_of_three_tasks_give_the_answer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(stages_cut_again_read_the_attempt_that_succeeded, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(stages_to_come_are_cut_again_when_one_gave_far_less, set_up, tear_down),
       cmocka_unit_test(stages_task_that_failed_is_run_again_and_the_new_attempt_read),
       cmocka_unit_test_setup_teardown(stages_scan_result_comes_in_file_order, set_up, tear_down),
       cmocka_unit_test(stages_four_files_with_four_tasks_on_one_slot),

@@ -71,7 +71,7 @@ static void stages_of_a_query_are_no_more_than_needed(void **state) {
       {"SELECT * FROM t ORDER BY id", 0, 2, 0, 1},
       {"SELECT * FROM t ORDER BY id LIMIT 3", 0, 2, 0, 1},
       {"SELECT t.id, w FROM t JOIN u USING (k)", 0, 3, 2, 0},
-      {"SELECT t.id, w FROM t JOIN u USING (k)", 10000, 2, 0, 1},
+      {"SELECT t.id, w FROM t JOIN u USING (k)", 5000, 2, 0, 1},
       {"SELECT t.id, w FROM t JOIN u USING (k)", 1000000, 1, 0, 0}, /* each task reads the little there is */
       {"SELECT t.id, w FROM t LEFT JOIN (SELECT k, w + random() AS w FROM u) USING (k)", 1000000, 2, 0, 1},
       {"SELECT t.k, count(*) FROM t JOIN u USING (k) GROUP BY t.k", 0, 3, 2,
