@@ -110,6 +110,9 @@ uint64_t source_bytes(const source *s);
 size_t source_n_files(const source *s);
 const source_file *source_files(const source *s);
 
+/* The row number behind the last of any file. */
+#define SOURCE_END ((uint64_t)INT64_MAX)
+
 /*
  * Splits: the rows of all shares, one behind the other, are those of the source in its order. Parquet is cut at row
  * groups, inside them when they are too few; while there are fewer than four files a share, for which their footers are
@@ -117,7 +120,7 @@ const source_file *source_files(const source *s);
  */
 typedef struct source_part {
   const char *path;
-  uint64_t first, count; /* rows; count 0: the whole file */
+  uint64_t first, count; /* rows; count 0: the whole file; SOURCE_END - first: to its end */
   uint64_t bytes;        /* of the file, as much as it has of its rows */
 } source_part;
 
@@ -146,7 +149,8 @@ hf_status source_split(source_catalog *c, source *s, const source_split_options 
  */
 const char *source_reader_text(const source *s);
 void source_scan_sql(const char *reader, const char *const *paths, size_t n_paths, buf *out);
-/* The same for `count` rows of one file of a source that can be cut so, the first of them number `first` from 0. */
+/* The same for `count` rows of one file of a source that can be cut so, the first of them number `first` from 0; see
+ * source_part. */
 void source_range_sql(const char *reader, const char *path, uint64_t first, uint64_t count, buf *out);
 
 #endif

@@ -136,6 +136,14 @@ static uint64_t share_begin(const source_groups *files, size_t n_files, size_t t
   return distance <= share / 4 ? border : equal;
 }
 
+/* How many rows a part has that ends before row `end` of a file of `rows`. */
+static uint64_t count_of(uint64_t first, uint64_t end, uint64_t rows) {
+  if (end == rows) {
+    return first == 0 ? 0 : SOURCE_END - first;
+  }
+  return end - first;
+}
+
 /* The parts of files that rows from `begin` to `end`, counted over all files, lie in. */
 static hf_status cut_share(const source *s, uint64_t begin, uint64_t end, arena *a, source_share *out,
                            hf_error *error) {
@@ -149,11 +157,10 @@ static hf_status cut_share(const source *s, uint64_t begin, uint64_t end, arena 
     uint64_t rows = rows_of(&s->groups[i]), next = at + rows;
     uint64_t first = begin > at ? begin : at, last = end < next ? end : next;
     if (first < last) {
-      bool is_whole = last - first == rows;
       double part = (double)(last - first) / (double)rows;
       parts[out->n_parts++] = (source_part){.path = s->files[i].path,
-                                            .first = is_whole ? 0 : first - at,
-                                            .count = is_whole ? 0 : last - first,
+                                            .first = first - at,
+                                            .count = count_of(first - at, last - at, rows),
                                             .bytes = (uint64_t)((double)s->files[i].bytes * part)};
     }
     at = next;

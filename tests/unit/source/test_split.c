@@ -127,7 +127,8 @@ static void split_of_parquet_cuts_at_row_groups_where_they_are_near(void **state
   plan_exec(c, "COPY (SELECT i AS x FROM range(1000) t(i)) TO '@/one.parquet'");
   s = resolve(c, "read_parquet('@/one.parquet')"); /* one group: cut inside */
   assert_int_equal(split(c, s, 4, shares), HF_OK);
-  assert_true(shares[3].parts[0].first == 750 && shares[3].parts[0].count == 250);
+  assert_true(shares[2].parts[0].first == 500 && shares[2].parts[0].count == 250);
+  assert_true(shares[3].parts[0].first == 750 && shares[3].parts[0].count == SOURCE_END - 750);
 }
 
 static void split_in_one_is_all_files_whole(void **state) {
