@@ -55,13 +55,13 @@ void gen_add(generator *g, gen_node *parent, gen_node *part) {
   }
   if (parent->n_parts == parent->capacity) {
     size_t capacity = parent->capacity == 0 ? 4 : 2 * parent->capacity;
-    gen_node **parts = arena_array(g->memory, capacity, sizeof *parts);
+    gen_node **parts = arena_array(g->memory, capacity, sizeof(gen_node *));
     if (parts == NULL) {
       g->failed = true;
       return;
     }
     if (parent->n_parts > 0) {
-      memcpy(parts, parent->parts, parent->n_parts * sizeof *parts);
+      memcpy(parts, parent->parts, parent->n_parts * sizeof(gen_node *));
     }
     parent->parts = parts;
     parent->capacity = capacity;

@@ -170,8 +170,13 @@ static gen_query with_recursive(generator *g, const gen_wish *wish) {
   gen_node *from = gen_from(g, &s, 0, 2000);
   gen_node *start = gen_expression(g, &s, GEN_INT, 1);
   const char *name = gen_name(g, "w");
-  static gen_column columns[2] = {{.name = "n", .type = GEN_INT, .most = 17, .distinct = 17},
-                                  {.name = "s", .type = GEN_INT, .most = 5, .distinct = 5}};
+  gen_column *columns = arena_array(g->memory, 2, sizeof *columns);
+  if (columns == NULL) {
+    g->failed = true;
+    return gen_select(g, wish);
+  }
+  columns[0] = (gen_column){.name = "n", .type = GEN_INT, .most = 17, .distinct = 17};
+  columns[1] = (gen_column){.name = "s", .type = GEN_INT, .most = 5, .distinct = 5};
   gen_query named = {.columns = columns, .n_columns = 2, .rows = 150};
   if (!push_table(g, name, &named)) {
     return gen_select(g, wish);
