@@ -77,6 +77,42 @@ static hf_status put_all(cutter *c, const tree_node *node, const cut_part *parts
   return cut_put(c, node, parts, node->n_children, &out->node);
 }
 
+/* Hashes are equal only of equal types. */
+static bool are_types_equal(const tree_node *node) {
+  for (size_t i = 1; i < node->n_children; i++) {
+    for (size_t k = 0; k < node->n_columns; k++) {
+      if (!data_type_equal(node->children[0]->types[k], node->children[i]->types[k])) {
+        return false;
+      }
+    }
+  }
+  return node->n_columns > 0;
+}
+
+static bool has_deal(const cut_part *part, uint32_t modulus, const cut_deal *deal) {
+  for (size_t d = 0; part->modulus == modulus && d < part->n_deals; d++) {
+    const cut_deal *own = &part->deals[d];
+    if (own->n == deal->n && memcmp(own->columns, deal->columns, own->n * sizeof *own->columns) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Rows are dealt as all branches are: their columns have the same types. */
+static void keep_common_deals(const cut_part *parts, size_t n, cut_part *out) {
+  for (size_t d = 0; d < parts[0].n_deals; d++) {
+    bool is_common = true;
+    for (size_t i = 1; is_common && i < n; i++) {
+      is_common = has_deal(&parts[i], parts[0].modulus, &parts[0].deals[d]);
+    }
+    if (is_common) {
+      out->deals[out->n_deals++] = parts[0].deals[d];
+    }
+  }
+  out->modulus = parts[0].modulus;
+}
+
 /*
  * UNION ALL: each task has its share of every branch; one that is one task's is dealt first. Rows that are shown in order
  * come branch by branch: their stages are as parallel as before, and one task puts their few rows together.
@@ -97,19 +133,11 @@ hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part 
       HF_TRY(cut_exchange_all(c, &parts[i]));
     }
   }
-  return put_all(c, node, parts, "union", out);
-}
-
-/* Hashes are equal only of equal types. */
-static bool are_types_equal(const tree_node *node) {
-  for (size_t i = 1; i < node->n_children; i++) {
-    for (size_t k = 0; k < node->n_columns; k++) {
-      if (!data_type_equal(node->children[0]->types[k], node->children[i]->types[k])) {
-        return false;
-      }
-    }
+  HF_TRY(put_all(c, node, parts, "union", out));
+  if (!out->is_one && are_types_equal(node)) {
+    keep_common_deals(parts, node->n_children, out);
   }
-  return node->n_columns > 0;
+  return HF_OK;
 }
 
 hf_status cut_set_operation(cutter *c, const tree_node *node, cut_order order, cut_part *out) {

@@ -323,6 +323,26 @@ static void aggregate_of_drawn_values_is_not_computed_in_parts(void **state) {
   }
 }
 
+static void union_of_rows_dealt_alike_is_dealt_so(void **state) {
+  static const struct {
+    const char *sql;
+    size_t n_stages;
+  } cases[] = {
+      {"SELECT k, sum(s) FROM (SELECT k, sum(v) AS s FROM t GROUP BY k UNION ALL SELECT k, max(v) FROM t GROUP BY k) "
+       "GROUP BY k",
+       3},
+      {"SELECT s, sum(k) FROM (SELECT k, sum(v) AS s FROM t GROUP BY k UNION ALL SELECT k, max(v) FROM t GROUP BY k) "
+       "GROUP BY s",
+       4},
+      {"SELECT k, sum(s) FROM (SELECT k, sum(v) AS s FROM t GROUP BY k UNION ALL SELECT k, v FROM t) GROUP BY k",
+       3},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cut_graph graph = cut_query(*state, cases[i].sql, 0);
+    assert_int_equal(graph.n_stages, cases[i].n_stages);
+  }
+}
+
 static void enum_that_cannot_be_cast_back_does_not_cross(void **state) {
   static const struct {
     const char *sql;
@@ -418,6 +438,7 @@ int main(void) {
       cmocka_unit_test(recursion_reads_what_does_not_change_from_stages),
       cmocka_unit_test(grouping_sets_of_whole_groups_are_an_aggregation_each),
       cmocka_unit_test(aggregate_of_drawn_values_is_not_computed_in_parts),
+      cmocka_unit_test(union_of_rows_dealt_alike_is_dealt_so),
       cmocka_unit_test(enum_that_cannot_be_cast_back_does_not_cross),
       cmocka_unit_test(source_that_cannot_be_split_is_one_task),
       cmocka_unit_test(stage_whose_reader_relies_on_order_is_ordered),
