@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DIRECTORIES = 50, FILES_A_DIRECTORY = 100, ROWS_A_FILE = 3 };
+enum { DIRECTORIES = 50, FILES_A_DIRECTORY = 100 };
 
 static const char *text(const api_case *c, const char *sql) {
   static char out[1024];
@@ -44,20 +44,20 @@ static void make_directory(const api_case *c, const char *day, int files) {
   }
 }
 
-static void make_files(const api_case *c) {
+static void make_files(const api_case *c, int files_a_directory) {
   oracle *plain = oracle_open();
   assert_null(oracle_run(plain, text(c, "COPY (SELECT i AS x FROM range(3) t(i)) TO '@/one.parquet'")));
   oracle_close(plain);
   for (int i = 0; i < DIRECTORIES; i++) {
     char day[16];
     snprintf(day, sizeof day, "%d", i);
-    make_directory(c, day, FILES_A_DIRECTORY);
+    make_directory(c, day, files_a_directory);
   }
 }
 
 static void files_are_all_read_once(void **state) {
   api_case *c = *state;
-  make_files(c);
+  make_files(c, FILES_A_DIRECTORY);
   api_run(c, "SET tasks = 3");
   hf_df *df =
       api_sql(c, text(c, "SELECT count(*), sum(x)::BIGINT, sum(day)::BIGINT, count(DISTINCT day) FROM "
@@ -76,11 +76,11 @@ static void files_are_all_read_once(void **state) {
 /* No file of the first directory tells that a key is no number. */
 static void keys_have_the_type_of_all_directories(void **state) {
   api_case *c = *state;
-  make_files(c);
+  make_files(c, 2);
   api_expect(c, text(c, "SELECT DISTINCT typeof(day) FROM '@/many/*/*.parquet'"), "BIGINT\n");
   make_directory(c, "later", 1);
   api_expect(c, text(c, "SELECT DISTINCT typeof(day), count(*) FROM '@/many/*/*.parquet' GROUP BY 1"),
-             "VARCHAR|15003\n");
+             "VARCHAR|303\n");
   api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet' WHERE day = 'later'"), "3\n");
 }
 
@@ -92,7 +92,7 @@ static void keys_that_look_like_numbers_are_all_looked_at(void **state) {
                {"-3", "BIGINT"},    {"2024-02-29", "VARCHAR"},
                {"", "VARCHAR"},     {"1.5", "VARCHAR"}};
   api_case *c = *state;
-  make_files(c);
+  make_files(c, 2);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char path[192];
     oracle_rows rows;
@@ -117,7 +117,7 @@ static void keys_that_look_like_numbers_are_all_looked_at(void **state) {
 /* Of files and of directories; one that leads nowhere is no file. */
 static void links_among_plain_files_are_followed(void **state) {
   api_case *c = *state;
-  make_files(c);
+  make_files(c, 2);
   char target[128], path[160];
   snprintf(target, sizeof target, "%s/many/day=7/part-0001.parquet", c->dir);
   snprintf(path, sizeof path, "%s/many/day=7/part-0050a.parquet", c->dir);
@@ -125,10 +125,10 @@ static void links_among_plain_files_are_followed(void **state) {
   snprintf(target, sizeof target, "%s/many/day=8", c->dir);
   snprintf(path, sizeof path, "%s/many/day=08", c->dir);
   assert_int_equal(symlink(target, path), 0);
-  api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet'"), "15303\n");
+  api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet'"), "309\n");
   snprintf(path, sizeof path, "%s/many/day=9/broken.parquet", c->dir);
   assert_int_equal(symlink("/nowhere/at/all", path), 0);
-  api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet'"), "15303\n");
+  api_expect(c, text(c, "SELECT count(*) FROM '@/many/*/*.parquet'"), "309\n");
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, api_case_open_two_slots, api_case_close)
