@@ -75,6 +75,7 @@ static hf_status cut(query_plan *p, hf_error *error) {
       .tasks = partitions < 2 ? 2 : partitions,
       .broadcast_bytes = BROADCAST_BYTES,
       .broadcast = sides[c->broadcast],
+      .spreads_small = true,
       .hash_zero = c->hash_zero,
       .tells_partitions = true,
       .first_of_many = !config_bool(p->h->settings, CONFIG_SQL_SCALAR_SUBQUERY_ERROR),

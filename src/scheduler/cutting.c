@@ -136,6 +136,7 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
   HF_TRY(pruning_note(p, root, error));
   p->cut = (cut_options){.tasks = p->n_tasks,
                          .broadcast_bytes = TASK_BYTES,
+                         .spreads_small = p->settings->tasks > 0, /* so many are asked for */
                          .first_of_many =
                              has_setting(p->settings, "scalar_subquery_error_on_multiple_rows", "false"),
                          .sources = sources_of(p, error),

@@ -48,6 +48,8 @@ typedef struct cut_options {
   uint32_t tasks;           /* tasks of a scan stage and partitions of an exchange; at least 2 */
   uint64_t broadcast_bytes; /* a join side below this may be read whole by every task */
   cut_whole_side broadcast;
+  bool
+      spreads_small; /* parts that are cheap to compute, and few rows, are shared among tasks as well: not the fastest */
   bool hash_zero;        /* exchanges put all rows into partition 0, for tests; n_keys below must be 0 */
   bool first_of_many;    /* see plan_write_options */
   bool tells_partitions; /* for tests: cut_stage.partition_pieces */

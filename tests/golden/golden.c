@@ -251,11 +251,10 @@ int main(int argc, char **argv) {
     fputs("usage: golden tpch|tpcds TABLES_FILE OUT_DIR\n", stderr);
     return 2;
   }
-  golden g = {
-      .suite = argv[1],
-      .out_dir = argv[3],
-      .memory = arena_new(),
-      .settings = {.engine = settings, .n_engine = 2, .tasks = TASKS, .ordered_below_bytes = 64 << 20}};
+  golden g = {.suite = argv[1],
+              .out_dir = argv[3],
+              .memory = arena_new(),
+              .settings = {.engine = settings, .n_engine = 2, .ordered_below_bytes = 64 << 20}};
   must_have(&g, g.memory);
   engine_setting rows[] = {{settings[0].name, settings[0].value}, {settings[1].name, settings[1].value}};
   engine_options options = {.kind = ENGINE_PLANNER, .threads = 1, .settings = rows, .n_settings = 2};
