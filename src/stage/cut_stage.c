@@ -575,9 +575,13 @@ static double read_bytes(const cutter *c, const tree_node *node, bool is_one) {
   return bytes;
 }
 
+static bool may_be_cheap(const cutter *c) {
+  return c->options->broadcast != CUT_WHOLE_NEVER && !c->options->spreads_small;
+}
+
 bool cut_is_cheap(const cutter *c, const cut_part *part) {
   double most = (double)c->options->broadcast_bytes / PARTS_OF_CHEAP;
-  return c->options->broadcast != CUT_WHOLE_NEVER && !part->needs_deals && cut_bytes(part) < most &&
+  return may_be_cheap(c) && !part->needs_deals && cut_bytes(part) < most &&
          read_bytes(c, part->node, part->is_one) < most;
 }
 
@@ -602,7 +606,7 @@ static bool reads_source(const cutter *c, const tree_node *node) {
 static bool are_few(const cutter *c, const cut_part *part) {
   uint32_t stage = 0;
   double most = (double)c->options->broadcast_bytes / PARTS_OF_CHEAP;
-  return c->options->broadcast != CUT_WHOLE_NEVER && is_bare(c, part, &stage) && c->stages[stage].is_done &&
+  return may_be_cheap(c) && is_bare(c, part, &stage) && c->stages[stage].is_done &&
          c->stages[stage].bytes < most;
 }
 
