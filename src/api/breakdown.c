@@ -56,6 +56,9 @@ static void tell(const hf_breakdown *of, const listener *l) {
     for (size_t i = 0; i < stage->n_inputs; i++) {
       tell(stage->inputs[i].fill, l);
     }
+    if (stage->is_dropped) {
+      continue;
+    }
     if (l->stage != NULL) {
       tell_stage(of, stage, l);
     } else {

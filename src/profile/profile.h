@@ -56,6 +56,7 @@ typedef struct profile_stage {
   const char *sql;            /* inputs as [input 0] */
   uint32_t n_tasks, partitions, n_reads; /* n_reads: inputs of later stages that it is */
   bool ordered;
+  bool is_dropped; /* another plan took its place before it ran: not shown */
   size_t n_inputs;
   profile_input *inputs;
   profile_note *notes;

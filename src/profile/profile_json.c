@@ -157,9 +157,13 @@ void profile_put_json(const job_profile *p, buf *out) {
   put_notes(out, "inlined", p->inlined);
   buf_text(out, ",\"stages\":[");
   const profile_stage *stage = NULL;
+  const char *comma = "";
   LL_FOREACH(p->stages, stage) {
-    put_stage(out, stage);
-    buf_text(out, stage->next == NULL ? "" : ",");
+    if (!stage->is_dropped) {
+      buf_text(out, comma);
+      put_stage(out, stage);
+      comma = ",";
+    }
   }
   buf_text(out, "]}");
 }

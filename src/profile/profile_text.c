@@ -217,7 +217,9 @@ static void put_stage(buf *out, const job_profile *p, const profile_stage *stage
 static void put_stages(buf *out, const job_profile *p, unsigned depth) {
   const profile_stage *stage = NULL;
   LL_FOREACH(p->stages, stage) {
-    put_stage(out, p, stage, depth);
+    if (!stage->is_dropped) {
+      put_stage(out, p, stage, depth);
+    }
   }
   const profile_note *inlined = NULL;
   LL_FOREACH(p->inlined, inlined) {

@@ -207,6 +207,19 @@ static job_profile *fill_of(void *context, const held_need *need) {
   return profile_retain(need->filled);
 }
 
+/* Stages that another plan has taken the place of before they ran are dropped; who reads the others has changed. */
+static void note_change(const planning *plan, job_profile *p) {
+  profile_stage *stage = NULL;
+  LL_FOREACH(p->stages, stage) {
+    const planned_stage *planned = NULL;
+    for (size_t i = 0; planned == NULL && i < plan->n_stages; i++) {
+      planned = plan->stages[i].id.value == stage->id ? &plan->stages[i] : NULL;
+    }
+    stage->n_reads = planned == NULL ? stage->n_reads : (uint32_t)planned->n_reads;
+    stage->is_dropped = planned == NULL && stage->tasks == NULL;
+  }
+}
+
 void observe_planned(scheduler *s, job *j) {
   static const observe_fills fills = {fill_of, NULL};
   job_profile *p = j->observed;
@@ -226,6 +239,7 @@ void observe_planned(scheduler *s, job *j) {
     }
   }
   observe_plan(&j->plan, &fills, p);
+  note_change(&j->plan, p);
 }
 
 void observe_note(job *j, stage_id stage, const char *format, ...) {

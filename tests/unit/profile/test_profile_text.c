@@ -91,6 +91,7 @@ static void text_of_a_plan_has_nothing_that_happened(void **state) {
   (void)state;
   job_profile *p = profile_new(0);
   profile_add_stage(p, 1, 1, 0)->why_one = "fits one slot";
+  profile_add_stage(p, 2, 1, 0)->is_dropped = true;
   profile_add_inlined(p, "[released] x");
   buf out = {0};
   profile_put_stages(p, &out);
