@@ -22,10 +22,10 @@ static bool has_type(const gen_query *q, gen_type type) {
 
 /* ------------------------------------------------------------ order and limit */
 
-static const char *limit(generator *g) {
+static const char *limit(generator *g, bool is_whole) {
   static const int counts[] = {0, 1, 3, 10, 100, 1000, 3000};
   int count = counts[gen_below(g, 7)];
-  if (gen_chance(g, 6)) {
+  if (gen_chance(g, 6) && is_whole) {
     return gen_text(g, " LIMIT %d%%", 1 + (int)gen_below(g, 60));
   }
   return gen_chance(g, 70) ? gen_text(g, " LIMIT %d", count)
@@ -58,10 +58,10 @@ static void finish(generator *g, gen_query *q, const gen_wish *wish) {
     q->node = gen_write(g, GEN_QUERY, "%n%n", q->node, gen_write(g, GEN_OPTION, " ORDER BY %n", some));
   } else if (some != NULL && !is_approximate && kind < 40) {
     g->has_ties = true;
-    q->node =
-        gen_write(g, GEN_QUERY, "%n%n", q->node, gen_write(g, GEN_OPTION, " ORDER BY %n%s", some, limit(g)));
+    q->node = gen_write(g, GEN_QUERY, "%n%n", q->node,
+                        gen_write(g, GEN_OPTION, " ORDER BY %n%s", some, limit(g, true)));
   } else if (!is_approximate && kind >= 75) {
-    const char *cut = !wish->is_whole || gen_chance(g, 60) ? limit(g) : "";
+    const char *cut = !wish->is_whole || gen_chance(g, 60) ? limit(g, wish->is_whole) : "";
     q->node = gen_write(g, GEN_QUERY, "%n%n", q->node,
                         gen_write(g, GEN_OPTION, " ORDER BY %s%s", all[gen_below(g, 4)], cut));
   }
