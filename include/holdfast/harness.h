@@ -116,7 +116,7 @@ const hf_harness_overlay *hf_harness_overlay_named(const char *name);
 /* -------------------------------------------------------------------- runs */
 
 typedef enum hf_harness_result {
-  HF_HARNESS_DISTRIBUTED = 0, /* some stage had two or more tasks with rows */
+  HF_HARNESS_DISTRIBUTED = 0, /* some stage had two or more tasks with rows, read or written */
   HF_HARNESS_NOT_SPREAD,      /* cut into stages, none of which had two tasks with rows */
   HF_HARNESS_FELL_BACK,       /* one task ran the whole query: `reason` tells why */
   HF_HARNESS_REJECTED         /* no answer: both sides failed alike, or it is refused by design */
@@ -138,6 +138,9 @@ typedef struct hf_harness_stage {
   const char *why_one; /* of one task: why; "" when that is no loss */
   uint32_t tasks, partitions;
   const uint64_t *task_rows; /* rows that each task wrote */
+  /* Rows that it read: of files, behind the filters that their reader applies, and of blocks and channels of which not every
+   * task reads all. */
+  const uint64_t *task_reads;
   size_t n_edges;
   const hf_harness_edge *edges; /* of inputs that are stages */
 } hf_harness_stage;

@@ -43,19 +43,33 @@ static bool edges_make(const job_run *j, uint32_t number, arena *a, hf_harness_s
   return edges != NULL;
 }
 
+/* What every task reads whole is no share of the work. */
+static uint64_t rows_read(const task_run *t, const planned_stage *stage) {
+  uint64_t rows = t->stats.source_rows;
+  for (size_t i = 0; i < stage->n_inputs; i++) {
+    rows += stage->inputs[i].share == CUT_ALL && stage->n_tasks > 1 ? 0 : t->given[i].rows;
+  }
+  return rows;
+}
+
 static bool stage_make(const job_run *j, uint32_t number, arena *a, hf_harness_stage *out) {
   const planned_stage *stage = &j->plan->stages[number];
   uint64_t *rows = arena_array(a, stage->n_tasks, sizeof *rows);
+  uint64_t *reads = arena_array(a, stage->n_tasks, sizeof *reads);
   *out =
       (hf_harness_stage){.what = arena_strdup(a, stage->cut->what),
                          .why_one = arena_strdup(a, stage->cut->why_one == NULL ? "" : stage->cut->why_one),
                          .tasks = stage->n_tasks,
                          .partitions = stage->partitions,
-                         .task_rows = rows};
-  for (uint32_t t = 0; rows != NULL && t < stage->n_tasks; t++) {
-    rows[t] = j->done[number][t] == NULL ? 0 : j->done[number][t]->rows;
+                         .task_rows = rows,
+                         .task_reads = reads};
+  for (uint32_t t = 0; rows != NULL && reads != NULL && t < stage->n_tasks; t++) {
+    const task_run *task = j->done[number][t];
+    rows[t] = task == NULL ? 0 : task->rows;
+    reads[t] = task == NULL ? 0 : rows_read(task, stage);
   }
-  return rows != NULL && out->what != NULL && out->why_one != NULL && edges_make(j, number, a, out);
+  return rows != NULL && reads != NULL && out->what != NULL && out->why_one != NULL &&
+         edges_make(j, number, a, out);
 }
 
 /* Two tasks with rows in some stage. */
@@ -63,7 +77,7 @@ static bool is_spread(const hf_harness_report *r) {
   for (size_t i = 0; i < r->n_stages; i++) {
     uint32_t with_rows = 0;
     for (uint32_t t = 0; t < r->stages[i].tasks; t++) {
-      with_rows += r->stages[i].task_rows[t] > 0 ? 1 : 0;
+      with_rows += r->stages[i].task_rows[t] + r->stages[i].task_reads[t] > 0 ? 1 : 0;
     }
     if (with_rows > 1) {
       return true;
