@@ -147,10 +147,6 @@ hf_status cut_aggregate(cutter *c, const tree_node *node, cut_order order, cut_p
 hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part);
 /* Whether an aggregate's answer depends on the order of its rows. */
 bool cut_aggregate_is_ordered(const tree_call *call);
-/* cut_sets.c */
-/* Whether an aggregation by grouping sets can be one aggregation for each. */
-bool cut_sets_can_part(const tree_node *node);
-hf_status cut_sets(cutter *c, const tree_node *node, bool ordered, cut_part *part);
 /* cut_join.c */
 hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 /* cut_setop.c */

@@ -301,6 +301,18 @@ static void grouping_sets_of_whole_groups_are_an_aggregation_each(void **state) 
   assert_int_equal(n, 1); /* a value is drawn once for all sets */
 }
 
+static size_t count_text(const cut_stage *stage, const char *text) {
+  size_t n = 0;
+  for (size_t i = 0; i < stage->n_pieces; i++) {
+    const char *at = stage->pieces[i].text;
+    while (at != NULL && (at = strstr(at, text)) != NULL) {
+      n++;
+      at++;
+    }
+  }
+  return n;
+}
+
 static void aggregate_of_drawn_values_is_not_computed_in_parts(void **state) {
   static const char *const queries[] = {"SELECT arg_min(k, random()) FROM t",
                                         "SELECT stddev(random()) FROM t",
@@ -310,14 +322,7 @@ static void aggregate_of_drawn_values_is_not_computed_in_parts(void **state) {
     cut_graph graph = cut_query(*state, queries[i], 0);
     size_t n = 0;
     for (size_t at = 0; at < graph.n_stages; at++) {
-      const char *first = NULL;
-      for (size_t k = 0; k < graph.stages[at].n_pieces; k++) {
-        first = graph.stages[at].pieces[k].text;
-        while (first != NULL && (first = strstr(first, "random")) != NULL) {
-          n++;
-          first++;
-        }
-      }
+      n += count_text(&graph.stages[at], "random");
     }
     assert_int_equal(n, 1);
   }
