@@ -138,9 +138,9 @@ if(HOLDFAST_HARNESS)
   hf_suite(tpch_inputs tpch 22 broadcast_always broadcast_never held inlined)
   hf_suite(tpch_attempts tpch 22 fresh_instances batch_rows_1 kill_task)
   hf_suite(tpch_streams tpch 22 streaming streaming_small kill_task_streaming)
-  hf_suite(tpcds_tasks tpcds 94 tasks_3)
+  hf_suite(tpcds_tasks tpcds 97 tasks_3)
   hf_suite(tpcds_joins tpcds 97 broadcast_never)
-  hf_suite(tpcds_streams tpcds 94 streaming)
+  hf_suite(tpcds_streams tpcds 97 streaming)
 endif()
 
 # tests/golden/golden.c writes staged plans, which must be those of the tree.
