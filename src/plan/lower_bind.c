@@ -249,14 +249,19 @@ static hf_status describe(engine *planner, const lowered *l, arena *a, schema *o
   return HF_OK;
 }
 
-/* What DuckDB cannot flatten over a WITH chain it may over views in place. */
+/* What DuckDB cannot flatten over a WITH chain it may over views in place; what fails both ways fails in the first's words. */
 hf_status plan_describe(engine *planner, const lowered *l, arena *a, schema *out, hf_error *error) {
-  hf_error found = {0};
-  hf_status status = l->by_names == NULL ? HF_E_UNSUPPORTED : describe(planner, l->by_names, a, out, &found);
-  if (status != HF_E_UNSUPPORTED && status != HF_E_INTERNAL) {
-    error_move(error, &found);
-    return status;
+  hf_error found = {0}, ignored = {0};
+  if (l->by_names == NULL) {
+    return describe(planner, l, a, out, error);
   }
-  hf_error_reset(&found);
-  return describe(planner, l, a, out, error);
+  hf_status status = describe(planner, l->by_names, a, out, &found);
+  bool is_final = status == HF_OK || status == HF_E_CANCELLED || status == HF_E_OUT_OF_MEMORY;
+  if (!is_final && describe(planner, l, a, out, &ignored) == HF_OK) {
+    hf_error_reset(&found);
+    return HF_OK;
+  }
+  hf_error_reset(&ignored);
+  error_move(error, &found);
+  return status;
 }

@@ -150,6 +150,7 @@ static const char *const STATEMENTS[] = {
     "FROM v USING SAMPLE 100 PERCENT",
     /* what DuckDB flattens otherwise over a name of a WITH chain */
     "SELECT l.c FROM v a LEFT JOIN LATERAL (SELECT 1 AS c, a.k AS d FROM v b WHERE b.k > 1 GROUP BY CUBE (b.g)) l ON true",
+    "SELECT a.k, l.n FROM v a, LATERAL (SELECT count(*) AS n FROM (SELECT k FROM v LIMIT 50%) WHERE k < a.k) l ORDER BY ALL",
     "SELECT k FROM v a WHERE NOT EXISTS (SELECT 1 FROM v b WHERE a.k NOT IN (SELECT g FROM v)) ORDER BY ALL",
     "SELECT k, (SELECT count(*) FROM (SELECT * FROM v) WHERE g = a.g), EXISTS (FROM v WHERE v.k > a.k) FROM v a ORDER BY ALL",
     "SELECT g, GROUPING(g), count(*) FROM v GROUP BY ROLLUP (g) ORDER BY ALL",
