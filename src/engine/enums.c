@@ -30,9 +30,8 @@ static hf_status names_of(const data_type *type, arena *a, enum_names *out, hf_e
     return no_memory(error);
   }
   for (size_t i = 0; i < type->n_names; i++) {
-    const char *name = type->names[FAULT("engine.enum_codes") ? type->n_names - 1 - i : i];
-    size_t length = strlen(name);
-    memcpy(values + offsets[i], name, length);
+    size_t at = FAULT("engine.enum_codes") ? type->n_names - 1 - i : i, length = strlen(type->names[at]);
+    memcpy(values + offsets[i], type->names[at], length);
     offsets[i + 1] = offsets[i] + (uint32_t)length;
   }
   out->buffers[1] = offsets;

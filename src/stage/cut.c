@@ -186,6 +186,46 @@ static hf_status cut_root(cutter *c, const tree_node *root, bool whole) {
   return close_root(c, &part, is_shown || has_order(plain));
 }
 
+/* Which stages the last one reads, directly or not, as their new places, from 1; how many. */
+static size_t place_read(const cutter *c, uint32_t *places) {
+  places[c->n_stages - 1] = 1;
+  for (size_t i = c->n_stages; i-- > 0;) {
+    const cut_stage *stage = &c->stages[i];
+    for (size_t k = 0; places[i] > 0 && k < stage->n_inputs; k++) {
+      if (stage->inputs[k].is_stage) {
+        places[stage->inputs[k].stage] = 1;
+      }
+    }
+  }
+  uint32_t n = 0;
+  for (size_t i = 0; i < c->n_stages; i++) {
+    places[i] = places[i] > 0 ? ++n : 0;
+  }
+  return n;
+}
+
+/* Leaves out the stages that nobody reads: those below rows of which nothing is wanted. */
+static hf_status drop_unread(cutter *c) {
+  uint32_t *places = NULL;
+  HF_TRY(cut_array(c, c->n_stages, sizeof *places, &places));
+  size_t n_read = place_read(c, places);
+  for (size_t i = 0; n_read < c->n_stages && i < c->n_stages; i++) {
+    cut_stage stage = c->stages[i];
+    cut_input *inputs = NULL;
+    HF_TRY(cut_array(c, stage.n_inputs, sizeof *inputs, &inputs));
+    for (size_t k = 0; places[i] > 0 && k < stage.n_inputs; k++) {
+      inputs[k] = stage.inputs[k];
+      inputs[k].stage = inputs[k].is_stage ? places[inputs[k].stage] - 1 : 0;
+    }
+    if (places[i] > 0) {
+      stage.inputs = inputs;
+      c->stages[places[i] - 1] = stage;
+    }
+  }
+  c->n_stages = n_read;
+  return HF_OK;
+}
+
 hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a, cut_graph *out,
                     tree_refusal *refusal, hf_error *error) {
   cutter c = {.options = options, .a = a, .error = error, .refusal = refusal};
@@ -198,6 +238,7 @@ hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a,
     status = cut_root(&c, root, true);
   }
   if (status == HF_OK) {
+    HF_TRY(drop_unread(&c));
     *out = (cut_graph){c.n_stages, c.stages, c.n_keys, c.keys};
   }
   return status == HF_E_UNSUPPORTED && refusal->code != TREE_REFUSED_NONE ? HF_OK : status;

@@ -431,8 +431,39 @@ static void cut_under_any_failed_allocation_says_out_of_memory(void **state) {
   assert_true(n > 10);
 }
 
+static bool is_read(const cut_graph *graph, size_t stage) {
+  for (size_t r = stage + 1; r < graph->n_stages; r++) {
+    for (size_t k = 0; k < graph->stages[r].n_inputs; k++) {
+      if (graph->stages[r].inputs[k].is_stage && graph->stages[r].inputs[k].stage == stage) {
+        return true;
+      }
+    }
+  }
+  return stage + 1 == graph->n_stages;
+}
+
+/* DuckDB keeps a CTE of which it has found that nothing is wanted. */
+static void stages_that_nobody_reads_are_left_out(void **state) {
+  static const char *const queries[] = {
+      "WITH w AS (SELECT DISTINCT ON (k) id, k FROM t ORDER BY k, id) SELECT a.k, sum(q.c) FROM w a FULL JOIN w b "
+      "ON a.k = b.k JOIN (SELECT -5 AS c FROM u) q ON q.c NOT IN (q.c, q.c) GROUP BY a.k",
+      "WITH w AS MATERIALIZED (SELECT k, sum(v) AS s FROM t GROUP BY k) SELECT s FROM w WHERE 1 = 0",
+      "WITH w AS MATERIALIZED (SELECT k, sum(v) AS s FROM t GROUP BY k) "
+      "SELECT a.s FROM w a JOIN w b USING (k) WHERE a.s IS NULL AND a.s = 1",
+  };
+  for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+    cut_graph graph = cut_query(*state, queries[i], 0);
+    for (size_t s = 0; s < graph.n_stages; s++) {
+      if (!is_read(&graph, s)) {
+        fail_msg("%s: nobody reads stage %zu of %zu", queries[i], s + 1, graph.n_stages);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(stages_that_nobody_reads_are_left_out),
       cmocka_unit_test(stages_of_a_query_are_no_more_than_needed),
       cmocka_unit_test(source_that_is_dealt_needs_no_exchange),
       cmocka_unit_test(source_is_read_by_partitions_only_where_that_serves),
