@@ -68,6 +68,13 @@ void interrupt_watch(hf_cancel *cancel);
 int interrupt_pending(void);
 /* Forgets a SIGINT (an interactive prompt goes on). Other signals stay. */
 void interrupt_clear(void);
+/*
+ * From now on a signal lets the process go on for `grace_ms`, then removes the directory `dir` and ends it, whatever runs:
+ * what no token cancels.
+ */
+void interrupt_bound(const char *dir, unsigned grace_ms);
+/* Says `cancelled`, once. */
+void interrupt_tell(void);
 /* Waits until the descriptor can be read. Returns false when a signal is pending instead. */
 bool interrupt_wait_readable(int fd);
 /* The same until it takes some bytes without waiting. */

@@ -4,15 +4,20 @@
  * and wake a read that waits for input. Only the command installs handlers; the
  * library never does.
  * Thread: the handler runs on the main thread; on any other it passes the signal on.
+ * interrupt_bound has a thread of its own.
  */
 #include "command.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -25,7 +30,11 @@ static int wake_pipe[2] = {-1, -1};
 static struct termios modes_before; /* of the terminal; the shell's editor changes them */
 static bool is_terminal;
 
-enum { REPEATS_THAT_KILL = 3 };
+static char bound_dir[PATH_MAX];
+static unsigned bound_ms;
+static atomic_flag told = ATOMIC_FLAG_INIT;
+
+enum { REPEATS_THAT_KILL = 3, REMOVALS = 100 };
 
 static void handle(int number) {
   int saved = errno;
@@ -104,6 +113,39 @@ void interrupt_clear(void) {
     pending = 0;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void interrupt_tell(void) {
+  if (!atomic_flag_test_and_set(&told)) {
+    fputs("cancelled\n", stderr);
+  }
+}
+
+/* What runs may still write: nothing can be made below a directory that is gone. */
+static void *end_late(void *context) {
+  (void)context;
+  struct pollfd wake = {.fd = wake_pipe[0], .events = POLLIN};
+  while (pending == 0) {
+    poll(&wake, 1, -1);
+  }
+  poll(NULL, 0, (int)bound_ms);
+  for (int i = 0; i < REMOVALS && file_remove_tree(bound_dir, NULL) != HF_OK; i++) {
+  }
+  interrupt_tell();
+  _exit(EXIT_SIGNAL + pending);
+}
+
+void interrupt_bound(const char *dir, unsigned grace_ms) {
+  pthread_t thread;
+  size_t length = strlen(dir);
+  if (wake_pipe[0] < 0 || length >= sizeof bound_dir) {
+    return;
+  }
+  memcpy(bound_dir, dir, length + 1);
+  bound_ms = grace_ms;
+  if (pthread_create(&thread, NULL, end_late, NULL) == 0) {
+    pthread_detach(thread);
+  }
 }
 
 static bool wait_for(int fd, short events) {

@@ -34,6 +34,7 @@ enum {
 };
 
 #define SF_MAX 1000
+#define GRACE_MS 2000 /* of a signal: then what no token cancels ends */
 #define SLT_DIR_DEFAULT "tests/slt"
 #define GENERATE_MOST 1000000000
 
@@ -239,6 +240,7 @@ static hf_status make_dir(verify_run *r) {
     return HF_E_WORK_DIR;
   }
   r->dir = dir;
+  interrupt_bound(dir, GRACE_MS);
   return HF_OK;
 }
 
@@ -499,7 +501,7 @@ static const char *shows_nothing(verify_run *r) {
 
 static int conclude(verify_run *r, hf_status status, bool stopped) {
   if (interrupt_pending() != 0) {
-    fputs("cancelled\n", stderr);
+    interrupt_tell();
     return EXIT_SIGNAL + interrupt_pending();
   }
   if (status != HF_OK) {

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # `holdfast verify`: what it compares, what it says, its last lines and its exit status.
+import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -327,6 +329,21 @@ def generated_queries_are_the_same_for_a_seed(place):
                             "3 passed, 0 failed, 0 skipped"], done.out)
 
 
+def signal_ends_the_single_node_side_too(place):
+    scratch = place.path("scratch")
+    os.makedirs(scratch, exist_ok=True)
+    slow = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range * b.range) % 7 = 3"
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        process = subprocess.Popen([HOLDFAST, "verify", "-c", slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, cwd=place.dir, env=place.environment(TMPDIR=scratch))
+        while not glob.glob(f"{scratch}/holdfast-verify-*/single/answer-1"):
+            check(process.poll() is None, "the query ended by itself")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=DEADLINE_S)
+        same((process.returncode, out, err), (status, "", "cancelled\n"))
+        same(os.listdir(scratch), [], "left in the temporary directory")
+
+
 def paths_are_refused_on_both_sides(place):
     os.makedirs(place.path("in"))
     place.write("in/a.csv", "x\n1\n")
@@ -355,4 +372,5 @@ main([wrong_usage_is_2_and_says_what_to_do,
       overlays_need_a_build_with_the_harness,
       slt_files_are_run_on_both_sides,
       generated_queries_are_the_same_for_a_seed,
+      signal_ends_the_single_node_side_too,
       paths_are_refused_on_both_sides])
