@@ -66,15 +66,17 @@ hf_status session_create_view(session *s, const relation *r, const char *name, b
 
 /* ----------------------------------------------------------------- commands */
 
-/* The query inside a statement; positions in errors count from the statement's start. */
-static hf_status inner_query(const command *c, relation **out, hf_error *error) {
-  const char *text = c->read->query == NULL ? c->sql : c->read->query;
-  int64_t start = c->read->query == NULL ? 0 : c->read->query_position;
-  hf_status status = query_relation(c->session, text, out, error);
-  if (status != HF_OK && error != NULL && error->position >= 0) {
-    error->position += start;
+/* Makes the position of an error in the query inside a statement one that counts from the statement's start. */
+static hf_status in_statement(const command *c, hf_status status, hf_error *error) {
+  if (status != HF_OK && error != NULL && error->position >= 0 && c->read->query != NULL) {
+    error->position += c->read->query_position;
   }
   return status;
+}
+
+static hf_status inner_query(const command *c, relation **out, hf_error *error) {
+  const char *text = c->read->query == NULL ? c->sql : c->read->query;
+  return in_statement(c, query_relation(c->session, text, out, error), error);
 }
 
 static hf_status run_query(const command *c, relation **out, hf_error *error) {
@@ -95,7 +97,7 @@ static hf_status run_cache_table(const command *c, relation **out, hf_error *err
                                  .lazy = c->read->lazy,
                                  .watch = c->watch,
                                  .profile = c->profile};
-  hf_status status = cache_table(c->session, &request, error);
+  hf_status status = in_statement(c, cache_table(c->session, &request, error), error);
   if (query != NULL) {
     relation_release(query);
   }
@@ -186,6 +188,7 @@ static hf_status run_explain(const command *c, relation **out, hf_error *error) 
                          ? session_explain_analyze(c->session, query, c->watch, c->profile, &text, error)
                          : session_explain(c->session, query, &text, error);
   relation_release(query);
+  status = in_statement(c, status, error);
   if (status == HF_OK) {
     status = listing_plan(c->session, text, out, error);
   }

@@ -119,6 +119,11 @@ def position_points_at_the_word(place):
     lines = done.err.split("\n")
     at = next(i for i, line in enumerate(lines) if line == "  line 2:        c")
     same(lines[at + 1].index("^"), lines[at].index("c"), done.err)
+    for head in ("EXPLAIN ", "EXPLAIN ANALYZE ", "CACHE TABLE kept AS ", "CACHE LAZY TABLE kept AS "):
+        done = place.sql("--tasks", "2", "-c", f"{head}SELECT a, zz FROM 't.csv'")
+        lines = done.err.split("\n")
+        at = next(i for i, line in enumerate(lines) if line.startswith("  line 1:"))
+        same(lines[at + 1].index("^"), lines[at].index("zz"), done.err)
     done = place.sql("-c", "SELECT 'é漢字' AS w, a frm 't.csv'")
     has(done.err, "^")
     line = next(line for line in done.err.split("\n") if line.startswith("  line 1:"))
