@@ -36,9 +36,10 @@ typedef struct harness_name {
   relation *plain;         /* files, a stream's rows, or a query over plain ones */
   relation *cached;        /* a cache node over it */
   uuid cache_id;
-  uuid local_id;   /* of a stream; else none */
-  kept_rows local; /* the same */
-  bool is_held;    /* `held` is there */
+  uuid local_id;      /* of a stream; else none */
+  kept_rows local;    /* the same */
+  bool has_collation; /* of a column: never held */
+  bool is_held;       /* `held` is there */
   kept_rows held;
 } harness_name;
 

@@ -14,13 +14,23 @@ void hold_look(void *context, const relation *cache_node, held_info *out) {
   const harness_name *name = harness_name_of(p->h, &id);
   bool is_held = p->config->hold == HF_HARNESS_HOLD_HELD;
   *out = (held_info){.answer = is_held ? HELD_UNKNOWN : HELD_INLINE};
-  if (is_held && name->is_held) {
+  if (name->has_collation) {
+    out->answer = HELD_INLINE;
+  } else if (is_held && name->is_held) {
     *out = (held_info){.answer = HELD_READ,
                        .columns = name->held.columns,
                        .rows = name->held.rows,
                        .ordered = true,
                        .generation = 1};
   }
+}
+
+/* Blocks keep no collation: as the scheduler does, such a name is computed in place. */
+static hf_status look_for_collation(query_plan *p, harness_name *name, hf_error *error) {
+  plan_traits traits = {0};
+  HF_TRY(plan_traits_of(p->h->planner, &p->query, p->memory, &traits, error));
+  name->has_collation = traits.collation[0] != '\0';
+  return HF_OK;
 }
 
 /* Takes over what the job wrote. */
@@ -47,6 +57,13 @@ static hf_status fill(hf_harness *h, harness_name *name, const hf_harness_config
   plan.is_fill = true;
   hf_status status = query_plan_make(&plan, error);
   if (status == HF_OK) {
+    status = look_for_collation(&plan, name, error);
+  }
+  if (status == HF_OK && name->has_collation) {
+    query_plan_reset(&plan);
+    return HF_OK;
+  }
+  if (status == HF_OK) {
     status = job_begin(&job, &plan, error);
   }
   if (status == HF_OK) {
@@ -68,10 +85,11 @@ hf_status hold_fill(hf_harness *h, const relation *cache_node, const hf_harness_
   const uuid id = relation_look(cache_node).cache_id;
   harness_name *name = harness_name_of(h, &id);
   const hf_harness_config plain = {.tasks = how->tasks, .slots = how->slots};
-  return name->is_held ? HF_OK : fill(h, name, &plain, error);
+  return name->is_held || name->has_collation ? HF_OK : fill(h, name, &plain, error);
 }
 
 void hold_drop(hf_harness *h, harness_name *name) {
+  name->has_collation = false;
   if (name->is_held) {
     job_remove(h, name->held.refs[0].job.value);
     name->is_held = false;

@@ -197,6 +197,20 @@ static void view_is_computed_where_it_is_named(void **state) {
   everywhere(r, "SELECT sum(b) FROM v");
 }
 
+static void view_with_a_collation_is_never_held(void **state) {
+  rig *r = *state;
+  hf_error error = {0};
+  const hf_harness_config held = {.tasks = 3, .slots = 3, .hold = HF_HARNESS_HOLD_HELD};
+  rig_table(
+      r, "t",
+      "SELECT range AS a, CASE WHEN range % 3 > 0 THEN 'x' ELSE 'X' END || range % 7 AS s FROM range(9000)");
+  must(hf_harness_view(r->h, "v", "SELECT a, s COLLATE NOCASE AS s FROM t", &error), &error);
+  rig_distributed(r, "SELECT count(*), sum(v.a) FROM v JOIN t ON v.s = t.s WHERE t.a < 50", &held);
+  rig_distributed(r, "SELECT lower(s), count(*) FROM (SELECT s, a FROM v WHERE s = 'X3') GROUP BY 1", &held);
+  must(hf_harness_view(r->h, "v", "SELECT a, s FROM t", &error), &error);
+  rig_distributed(r, "SELECT count(*), sum(v.a) FROM v JOIN t ON v.s = t.s WHERE t.a < 50", &held);
+}
+
 static void settings_are_those_of_both_sides(void **state) {
   rig *r = *state;
   hf_error error = {0};
@@ -237,6 +251,7 @@ int main(void) {
       CASE(rows_without_columns_keep_their_number),
       CASE(stream_of_rows_is_a_table_on_both_sides),
       CASE(view_is_computed_where_it_is_named),
+      CASE(view_with_a_collation_is_never_held),
       CASE(settings_are_those_of_both_sides),
       CASE(order_and_limit_are_those_of_the_query),
   };
