@@ -49,7 +49,7 @@ typedef struct cut_options {
   uint64_t broadcast_bytes; /* a join side below this may be read whole by every task */
   cut_whole_side broadcast;
   bool
-      spreads_small; /* parts that are cheap to compute, and few rows, are shared among tasks as well: not the fastest */
+      spreads_small; /* cheap parts and few rows are shared among tasks as well, but a page of rows: not the fastest */
   bool hash_zero;        /* exchanges put all rows into partition 0, for tests; n_keys below must be 0 */
   bool first_of_many;    /* see plan_write_options */
   bool tells_partitions; /* for tests: cut_stage.partition_pieces */

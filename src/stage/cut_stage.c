@@ -14,6 +14,7 @@
 
 /* What reads less than this part of what may be broadcast is computed by each task that needs it. */
 static const double PARTS_OF_CHEAP = 16, FILE_BYTE = 4; /* which is more work than one of blocks */
+static const double NOTHING_TO_SPREAD = 16384;          /* the table of a page or two of rows */
 
 double cut_bytes(const cut_part *part) {
   return part->rows * tree_row_bytes(part->node);
@@ -575,14 +576,17 @@ static double read_bytes(const cutter *c, const tree_node *node, bool is_one) {
   return bytes;
 }
 
-static bool may_be_cheap(const cutter *c) {
-  return c->options->broadcast != CUT_WHOLE_NEVER && !c->options->spreads_small;
+/* Below so many bytes it is cheap; 0: nothing is. */
+static double cheap_bytes(const cutter *c) {
+  if (c->options->broadcast == CUT_WHOLE_NEVER) {
+    return 0;
+  }
+  return c->options->spreads_small ? NOTHING_TO_SPREAD : (double)c->options->broadcast_bytes / PARTS_OF_CHEAP;
 }
 
 bool cut_is_cheap(const cutter *c, const cut_part *part) {
-  double most = (double)c->options->broadcast_bytes / PARTS_OF_CHEAP;
-  return may_be_cheap(c) && !part->needs_deals && cut_bytes(part) < most &&
-         read_bytes(c, part->node, part->is_one) < most;
+  double most = cheap_bytes(c);
+  return !part->needs_deals && cut_bytes(part) < most && read_bytes(c, part->node, part->is_one) < most;
 }
 
 static void read_whole(cutter *c, const tree_node *node) {
@@ -605,14 +609,12 @@ static bool reads_source(const cutter *c, const tree_node *node) {
 /* The few rows of partitions that are written already. */
 static bool are_few(const cutter *c, const cut_part *part) {
   uint32_t stage = 0;
-  double most = (double)c->options->broadcast_bytes / PARTS_OF_CHEAP;
-  return may_be_cheap(c) && is_bare(c, part, &stage) && c->stages[stage].is_done &&
-         c->stages[stage].bytes < most;
+  return is_bare(c, part, &stage) && c->stages[stage].is_done && c->stages[stage].bytes < cheap_bytes(c);
 }
 
 void cut_take_cheap(cutter *c, cut_part *part) {
-  bool is_cheap =
-      !part->is_one && (are_few(c, part) || (!reads_source(c, part->node) && cut_is_cheap(c, part)));
+  bool is_cheap = !c->options->spreads_small && !part->is_one &&
+                  (are_few(c, part) || (!reads_source(c, part->node) && cut_is_cheap(c, part)));
   if (is_cheap) {
     read_whole(c, part->node);
     part->is_one = true;
