@@ -330,7 +330,7 @@ static void errors_in_a_stage_name_the_column_of_the_query(void **state) {
   } cases[] = {
       {"SELECT \"odd name\"::INTEGER FROM t", "from source column odd name"},
       {"SELECT n::INTEGER FROM (SELECT max(\"odd name\") AS n FROM t GROUP BY x)", "from source column n"},
-      {"SELECT a.x FROM t a JOIN t b ON a.\"odd name\"::DATE = b.x::VARCHAR::DATE", "odd name"},
+      {"SELECT a.x FROM t a JOIN t b ON a.\"odd name\"::DATE = DATE '2020-01-01' + b.x::INTEGER", "odd name"},
       {"SELECT sum(u::INTEGER) OVER (PARTITION BY x) FROM (SELECT x, \"odd name\" AS u FROM t)",
        "source column u"},
       {"SELECT x, (x || 'a')::INTEGER FROM t", "could not convert string"},
