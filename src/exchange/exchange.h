@@ -95,7 +95,9 @@ typedef struct block_sink_options {
   bool
       held; /* will be read again and again: columns whose values repeat get dictionaries, blocks their ranges */
   ipc_compression compression; /* of the batches; readers find it in their headers */
-  uint32_t hash_version;       /* see block_index; copied */
+  size_t n_watched; /* see block_sink_watched; columns without keys of whole numbers are left out; copied */
+  const uint32_t *watched;
+  uint32_t hash_version; /* see block_index; copied */
   uint32_t n_hash_columns;
   const uint32_t *hash_columns;
 } block_sink_options;
@@ -111,6 +113,8 @@ const sink_ops *block_sink_ops(void);
 hf_status block_sink_commit(block_sink *s, arena *a, block_index *out, hf_error *error);
 /* Frees; without a commit the directory is removed. Accepts NULL. */
 void block_sink_free(block_sink *s);
+/* What was written in the columns that are watched, in the sink's memory; after the commit. */
+const range_summary *block_sink_watched(const block_sink *s, size_t *n);
 /* The largest sum of buffered bytes so far. */
 uint64_t block_sink_peak_bytes(const block_sink *s);
 

@@ -43,6 +43,23 @@ range_key range_key_bytes(const void *bytes, size_t length);
 /* The key of the i-th value of a buffer of values that are not bytes. */
 range_key range_key_at(range_kind kind, const void *values, size_t i);
 
+/* The value of a key of whole numbers (RANGE_INT32 … RANGE_UINT64), widened to 64 bits with its sign. */
+uint64_t range_key_integer(range_kind kind, range_key key);
+
+enum { RANGE_VALUES_AT_MOST = 64 };
+
+/* What rows have in a column. */
+typedef struct range_summary {
+  uint32_t column;
+  uint64_t rows;                          /* whose value is not NULL */
+  range_key least, most;                  /* of these; rows > 0 */
+  uint32_t n_values;                      /* rows > 0 and none: more than are listed */
+  range_key values[RANGE_VALUES_AT_MOST]; /* distinct, ascending */
+} range_summary;
+
+/* Adds what other rows have in the same column. */
+void range_summary_add(range_summary *to, const range_summary *from);
+
 /* A condition on a column that a row must meet, or it is not wanted. A NULL meets none but RANGE_IS_NULL. */
 typedef enum range_op {
   RANGE_EQUAL,

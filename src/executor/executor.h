@@ -16,7 +16,10 @@ typedef struct task_output {
   uint64_t rows, bytes;
   uint32_t partitions;
   bool ordered;
-  schema columns; /* in the report's arena */
+  schema columns;                  /* in the report's arena, as all below */
+  const uint64_t *partition_bytes; /* thereof in each partition */
+  size_t n_watched;                /* of stage_output.watched */
+  const range_summary *watched;
 } task_output;
 
 typedef enum task_outcome { TASK_STARTED, TASK_FINISHED, TASK_FAILED } task_outcome;

@@ -225,7 +225,8 @@ static bool take_facts(const job *j, planning *p) {
   for (size_t i = 0; facts != NULL && i < j->n_runs; i++) {
     const stage_run *stage = &j->runs[i];
     if (stage->state == STAGE_DONE) {
-      facts[n++] = (cut_fact){j->plan.graph.stages[i].mark, stage->rows, stage->bytes};
+      facts[n++] = (cut_fact){
+          .mark = j->plan.graph.stages[i].mark, .is_done = true, .rows = stage->rows, .bytes = stage->bytes};
     }
   }
   p->cut.facts = facts;

@@ -38,10 +38,23 @@ typedef struct cut_mark {
   uint64_t high, low;
 } cut_mark;
 
-/* What a stage gave that has been run. */
+/* What a stage that was run has in a column: whole numbers, dates, times and decimals of at most 18 digits, as DuckDB stores
+ * them, widened to 64 bits with their sign. */
+typedef struct cut_column_fact {
+  uint32_t column;        /* of its output */
+  uint64_t rows;          /* whose value is not NULL; 0: the rest says nothing */
+  uint64_t least, most;   /* of these */
+  size_t n_values;        /* 0: too many to list */
+  const uint64_t *values; /* distinct */
+} cut_column_fact;
+
+/* What is known of a stage that was launched. */
 typedef struct cut_fact {
   cut_mark mark;
+  bool is_done; /* else it is at work, and the rest is not known */
   uint64_t rows, bytes;
+  size_t n_columns; /* of cut_stage.watched */
+  const cut_column_fact *columns;
 } cut_fact;
 
 typedef struct cut_options {
@@ -55,6 +68,10 @@ typedef struct cut_options {
   bool tells_partitions; /* for tests: cut_stage.partition_pieces */
   const cut_source *sources;
   size_t n_sources;
+  /* Whether the caller cuts again: the larger side of a join that is exchanged then waits for the smaller one, when it moves
+   * at least so many bytes. */
+  bool waits;
+  uint64_t wait_bytes;
   /* Cutting again, with the tree and the options as before: what is known now. Stages that were run are made anew with
    * their marks, unless another way has become better; what depends on them is placed by these figures. */
   const cut_fact *facts;
@@ -104,7 +121,14 @@ typedef struct cut_stage {
    * stages with partitions whose keys are not volatile. */
   size_t n_partition_pieces;
   const cut_piece *partition_pieces;
-  bool ordered;   /* its reader relies on the order of its rows: the ordered sink */
+  bool ordered; /* its reader relies on the order of its rows: the ordered sink */
+  /* Earlier stages, which it need not read, that had better be done before it begins: by what they give it may be cut
+   * otherwise. Only where options.waits. */
+  size_t n_after;
+  const uint32_t *after;
+  const char *awaits; /* n_after > 0: for EXPLAIN, what is chosen then */
+  size_t n_watched;   /* columns of its output of which a cut_column_fact is of use */
+  const uint32_t *watched;
   schema columns; /* of its output, c0 … */
   cut_mark mark;
   double rows, bytes;  /* of its output, guessed */

@@ -359,7 +359,7 @@ static void take_fact(const cutter *c, cut_stage *made) {
   made->mark = mark_of(c, made);
   for (size_t i = 0; i < c->options->n_facts; i++) {
     const cut_fact *fact = &c->options->facts[i];
-    if (is_same_mark(fact->mark, made->mark)) {
+    if (fact->is_done && is_same_mark(fact->mark, made->mark)) {
       made->rows = (double)fact->rows;
       made->bytes = (double)fact->bytes;
       made->is_done = true;

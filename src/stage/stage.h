@@ -41,6 +41,8 @@ typedef struct stage_output {
   bool ordered, durable;
   bool held; /* will be read again and again: dictionaries and ranges are kept */
   schema columns;
+  size_t n_watched; /* columns that the report tells the values of */
+  const uint32_t *watched;
   uint64_t budget_bytes, batch_bytes, block_bytes;
   ipc_compression compression;
 } stage_output;

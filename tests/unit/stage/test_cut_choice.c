@@ -131,7 +131,7 @@ static void what_is_small_is_computed_where_it_is_needed(void **state) {
 }
 
 static cut_graph cut_again(cut_case *c, const char *sql, const cut_graph *first, uint64_t rows) {
-  const cut_fact fact = {.mark = first->stages[0].mark, .rows = rows, .bytes = 16 * rows};
+  const cut_fact fact = {.mark = first->stages[0].mark, .is_done = true, .rows = rows, .bytes = 16 * rows};
   const cut_options options = {.tasks = TASKS,
                                .broadcast_bytes = 64 << 20,
                                .sources = c->sources,

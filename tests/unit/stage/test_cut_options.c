@@ -85,7 +85,8 @@ static void check_again(cut_case *c, const char *sql, const cut_options *options
   assert_true(first.n_stages > 0 && first.n_stages <= 30);
   for (size_t n = 1; n < first.n_stages; n++) {
     cut_outcome out;
-    facts[n - 1] = (cut_fact){.mark = first.stages[n - 1].mark, .rows = rows, .bytes = 8 * rows};
+    facts[n - 1] =
+        (cut_fact){.mark = first.stages[n - 1].mark, .is_done = true, .rows = rows, .bytes = 8 * rows};
     over.facts = facts;
     over.n_facts = n;
     cut_case_cut(c, sql, &over, c->a, &again, &refusal);
