@@ -142,7 +142,7 @@ static void on_finished(scheduler *s, const reported *at, const task_report *rep
   let_inputs_go(s, j, stage);
   if (is_last) {
     job_raise(s, j, JOB_EVENT_DONE);
-  } else if (!launch_again(s, j, stage)) {
+  } else if (!again_try(s, j, stage)) {
     launch_ready(s, j);
   }
 }

@@ -417,15 +417,19 @@ hf_status leaving_check_running(const scheduler *s, hf_error *error);
 void launch_job(scheduler *s, job *j);
 /* Submits the tasks of all stages whose inputs are there. */
 void launch_ready(scheduler *s, job *j);
-/* After a stage that gave other than was guessed: has the rest cut again, and launches then. False: it is not worth it. */
-bool launch_again(scheduler *s, job *j, const stage_run *done);
 void launch_attempt(scheduler *s, job *j, stage_run *stage, uint32_t task);
+/* A stage that waits. False: no memory. */
+bool launch_run_make(const planned_stage *planned, arena *a, stage_run *out);
 /* Cancels all attempts. */
 void launch_recall(scheduler *s, const job *j);
 /* The blocks of a stage that is done, task by task; in `a`. NULL: no memory. */
 block_ref *launch_output_refs(const job *j, const stage_run *stage, arena *a);
 /* Turns a position in the task's SQL into one of the user's text, or -1. */
 void launch_locate_error(const planning *p, hf_error *error);
+
+/* again.c */
+/* After a stage that gave other than was guessed: has the rest cut again, and launches then. False: it is not worth it. */
+bool again_try(scheduler *s, job *j, const stage_run *done);
 
 /* observe.c: what is noted of a job for its profile; never fails */
 /* Gives the profile of what fills a held input, a reference; NULL: none. */
@@ -459,9 +463,7 @@ void reports_free(scheduler *s);
 /* The job has ended: hands it over. */
 void run_answer(scheduler *s, run *r, job *j);
 
-/* cleaner.c: files are deleted on a thread of its own, in order */
-hf_status cleaner_open(scheduler *s, hf_error *error);
-void cleaner_close(scheduler *s);
+/* scheduler.c: files are deleted on a thread of its own, in order */
 void clean_stage(scheduler *s, const uuid *session, job_id id, stage_id stage);
 void clean_session(scheduler *s, const uuid *session);
 /* Finishes the call when all that was posted before is deleted. */

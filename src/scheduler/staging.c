@@ -29,25 +29,6 @@ typedef struct staged_input {
 
 /* ------------------------------------------------------------------- files */
 
-static hf_status take_share(const source_share *share, arena *a, task_input *out, hf_error *error) {
-  const char **paths = arena_array(a, share->n_parts, sizeof *paths);
-  row_range *ranges = arena_array(a, share->n_parts, sizeof *ranges);
-  if (paths == NULL || ranges == NULL) {
-    return no_memory(error);
-  }
-  bool has_ranges = false;
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < share->n_parts; i++) {
-    paths[i] = share->parts[i].path;
-    ranges[i] = (row_range){share->parts[i].first, share->parts[i].count};
-    has_ranges = has_ranges || ranges[i].count > 0;
-    bytes += share->parts[i].bytes;
-  }
-  *out = (task_input){
-      .n_files = share->n_parts, .files = paths, .ranges = has_ranges ? ranges : NULL, .file_bytes = bytes};
-  return HF_OK;
-}
-
 static hf_status files_of(scheduler *s, const planning *p, const lower_input *from, staged_input *in,
                           hf_error *error) {
   size_t n = in->planned->n_given;
@@ -60,7 +41,7 @@ static hf_status files_of(scheduler *s, const planning *p, const lower_input *fr
   source_split_options options = {.n = n, .in_order = in->in_order};
   HF_TRY(source_split(s->sources, from->source, &options, p->memory, shares, error));
   for (size_t t = 0; t < n; t++) {
-    HF_TRY(take_share(&shares[t], p->memory, &in->given[t], error));
+    HF_TRY(staging_files(&shares[t], p->memory, &in->given[t], error));
   }
   return HF_OK;
 }
@@ -92,16 +73,10 @@ static hf_status deal_blocks(const planning *p, const entry_partitioning *by, co
       *given = (task_input){.blocks = refs + first, .n_blocks = count};
       continue;
     }
-    block_ref *own = arena_array(p->memory, n_refs, sizeof *own);
-    if (own == NULL) {
+    given->blocks = staging_partition_refs(refs, n_refs, first, count, p->memory, &given->n_blocks);
+    if (given->blocks == NULL) {
       return no_memory(error);
     }
-    for (size_t i = 0; i < n_refs; i++) {
-      own[i] = refs[i];
-      own[i].partition_first = first;
-      own[i].partition_count = count;
-    }
-    *given = (task_input){.blocks = own, .n_blocks = count == 0 ? 0 : n_refs};
   }
   return HF_OK;
 }

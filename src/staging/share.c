@@ -11,12 +11,15 @@ hf_status staging_files(const source_share *share, arena *a, task_input *out, hf
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for the files of a task");
   }
   bool has_ranges = false;
+  uint64_t bytes = 0;
   for (size_t i = 0; i < share->n_parts; i++) {
     paths[i] = share->parts[i].path;
     ranges[i] = (row_range){share->parts[i].first, share->parts[i].count};
     has_ranges = has_ranges || ranges[i].count > 0;
+    bytes += share->parts[i].bytes;
   }
-  *out = (task_input){.n_files = share->n_parts, .files = paths, .ranges = has_ranges ? ranges : NULL};
+  *out = (task_input){
+      .n_files = share->n_parts, .files = paths, .ranges = has_ranges ? ranges : NULL, .file_bytes = bytes};
   return HF_OK;
 }
 
@@ -50,7 +53,8 @@ void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t
 block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t first, uint32_t count,
                                   arena *a, size_t *n_out) {
   block_ref *out = arena_array(a, n_refs, sizeof *out);
-  *n_out = out == NULL || count == 0 ? 0 : n_refs; /* a count of 0 would be all */
+  bool has_none = count == 0 && !FAULT("staging.no_partition"); /* a count of 0 would be all */
+  *n_out = out == NULL || has_none ? 0 : n_refs;
   for (size_t i = 0; i < *n_out; i++) {
     out[i] = refs[i];
     out[i].partition_first = first;
