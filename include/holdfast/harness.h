@@ -148,7 +148,10 @@ typedef struct hf_harness_stage {
 /* What happened. Zero-initialise; release with hf_harness_report_reset. Texts live as long as the report. */
 typedef struct hf_harness_report {
   hf_harness_result result;
-  bool differed;       /* the answers differ, or only one side has one, or the errors are of other classes */
+  bool differed; /* the answers differ, or only one side has one, or the errors are of other classes */
+  /* Single-node DuckDB has other rows or none by a defect of its own that is known, whose name this is, and without it the
+   * same (or still none): then `differed` is false, though the answers are not the same. "": none was met. */
+  const char *known_defect;
   bool indeterminate;  /* looked at when rows differ: computing it again may give other ones */
   const char *reason;  /* of falling back, of rejecting, of a difference; "" */
   const char *rows;    /* of a difference: rows that differ, as text, a line each; "" */

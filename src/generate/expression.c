@@ -257,6 +257,7 @@ static gen_node *made_part(generator *g, filling *f, char letter) {
     case '=':
       return gen_expression(g, f->scope, f->type, f->depth);
     case '?':
+    case '!':
       return gen_expression(g, f->scope, f->any, f->depth);
     default:
       return gen_expression(g, f->scope, type_of_letter(letter), f->depth);
@@ -339,15 +340,21 @@ static const row *choose_row(generator *g, gen_type type, gen_table_of which) {
   return NULL;
 }
 
+/* ODD ones may be. */
+static bool is_nested(gen_type type) {
+  return type == GEN_INTS || type == GEN_TEXTS || type == GEN_STRUCT || type == GEN_MAP || type == GEN_ODD;
+}
+
 gen_node *gen_from_row(generator *g, const gen_wanted *wanted, gen_need *need) {
   const row *r = choose_row(g, wanted->type, wanted->which);
   if (r == NULL) {
     return NULL;
   }
   filling f = {.scope = wanted->scope, .row = r, .type = wanted->type, .depth = wanted->depth, .product = 1};
+  bool is_flat = strstr(r->template, "$!") != NULL;
   do {
     f.any = gen_any_type(g, wanted->scope);
-  } while (!gen_is_sortable(f.any));
+  } while (!gen_is_sortable(f.any) || (is_flat && is_nested(f.any)));
   f.out = gen_node_new(g, GEN_EXPRESSION);
   f.out->type = wanted->type;
   f.out->exactness = r->exactness;

@@ -88,7 +88,8 @@ static bool is_spread(const hf_harness_report *r) {
 
 hf_status report_make(const job_run *j, const query_plan *plan, hf_harness_report *out, hf_error *error) {
   arena *a = arena_new();
-  *out = (hf_harness_report){.result = HF_HARNESS_REJECTED, .reason = "", .rows = "", .memory = a};
+  *out = (hf_harness_report){
+      .result = HF_HARNESS_REJECTED, .reason = "", .rows = "", .known_defect = "", .memory = a};
   if (a == NULL) {
     return harness_no_memory(error);
   }

@@ -83,6 +83,9 @@ static void judge(const hf_harness_report *r, verify_outcome *out) {
     out->result = VERIFY_FAILED;
     buf_text(&out->reason, r->reason);
     out->report.differences = r->rows[0] == '\0' ? NULL : mem_strdup(r->rows);
+  } else if (r->known_defect[0] != '\0') {
+    out->result = VERIFY_SKIPPED;
+    buf_printf(&out->reason, "known defect of single-node DuckDB: %s", r->known_defect);
   } else if (is_refusal(r->distributed_status)) {
     out->result = VERIFY_SKIPPED;
     buf_printf(&out->reason, "holdfast fails with %s: %s", hf_status_name(r->distributed_status), r->reason);

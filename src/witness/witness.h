@@ -39,6 +39,17 @@ void witness_answer_free(witness_answer *answer);
 /* Both in one: the answer goes with the stream. */
 hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out, hf_error *error);
 
+/* ---------------------------------------------------------------- defects */
+
+/*
+ * Looks once more at a query whose answer is not the distributed one: with what is at fault in a defect of DuckDB that is
+ * known switched off. `failed` is the error of the first look; NULL: it had rows. *defect names the defect that the query
+ * may have met, static; NULL: none is known, and *out is not set.
+ * Errors: those of the query, which may meet the defect again (*defect is set), or OUT_OF_MEMORY.
+ */
+hf_status witness_look_again(witness *w, const char *sql, const hf_error *failed, const char **defect,
+                             struct ArrowArrayStream *out, hf_error *error);
+
 /* ------------------------------------------------------------------ order */
 
 /*
