@@ -4,7 +4,7 @@
  * an exchange; or over exchanged rows. One function in two steps is cut_partial.c.
  * Thread: any, as the door.
  */
-#include "stage/cut_partial.h"
+#include "stage/cut_internal.h"
 
 static const double ROWS_OF_A_GROUP = 4; /* guessed */
 enum { MOST_GROUPS_OF_SETS = 60 };       /* their id is a BIGINT with a bit for each */

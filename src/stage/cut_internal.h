@@ -107,36 +107,52 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
 hf_status cut_read_source(cutter *c, const tree_node *get, const cut_reading *reading, const tree_node **out);
 /* Guessed bytes of its rows. */
 double cut_bytes(const cut_part *part);
-/* Whether it is less work for a task than a stage is, and gives the same rows in every one. */
-bool cut_is_cheap(const cutter *c, const cut_part *part);
-/* The part becomes one that one task has, without a stage, if that is less work than a stage is. How many tasks read a
- * source is the caller's to say. */
-void cut_take_cheap(cutter *c, cut_part *part);
 /* The part becomes one that one task has; nothing is done when it is. */
 hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why);
 /* The part becomes one that every task has whole. */
 hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered);
-/* Whether it is nothing but rows that are written already, or will be for others. */
-bool cut_is_written(const cutter *c, const cut_part *part);
-/* Reads the part from a stage that has been run, when there is one that deals it by these keys (NULL: not dealt). */
-hf_status cut_take_done(cutter *c, cut_part *part, const cut_keys *keys);
+/* Whether it is nothing but the rows of a stage, which are written already, or will be for others. */
+bool cut_is_bare(const cutter *c, const cut_part *part, uint32_t *stage);
+/* What the stage is known to give is what its reader has. */
+void cut_take_rows(const cutter *c, uint32_t stage, cut_part *part);
+/* The part's rows are dealt by these keys, and nothing else. */
+hf_status cut_set_deal(cutter *c, cut_part *part, const cut_keys *keys);
 /* The part's rows are dealt by the hash of the keys; nothing is done when they are already. */
 hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ordered);
 /* The same by all columns. */
 hf_status cut_exchange_all(cutter *c, cut_part *part);
 
-/* cut_scan.c */
+/* cut_cheap.c */
+/* Rows of constants, the same each time. */
+bool cut_is_constant(const tree_node *node);
+/* Two stages of it may be one. */
+bool cut_is_repeatable(const tree_node *node);
+/* Whether it is less work for a task than a stage is, and gives the same rows in every one. */
+bool cut_is_cheap(const cutter *c, const cut_part *part);
+/* The part becomes one that one task has, without a stage, if that is less work than a stage is. How many tasks read a
+ * source is the caller's to say. */
+void cut_take_cheap(cutter *c, cut_part *part);
+/* Every task reads all that the subtree reads. */
+void cut_read_whole(cutter *c, const tree_node *node);
+
+/* cut_again.c */
+/* Gives the stage its mark, and what is known of one with that mark. */
+void cut_take_fact(const cutter *c, cut_stage *made);
+/* A stage that computes the same is there: it is run once. */
+bool cut_find_equal(const cutter *c, const cut_stage *made, uint32_t *at);
+/* Reads the part from a stage that has been run, when there is one that deals it by these keys (NULL: not dealt). */
+hf_status cut_take_done(cutter *c, cut_part *part, const cut_keys *keys);
+
+/* cut_row.c */
 hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_constant_rows(cutter *c, const tree_node *node, cut_part *out);
 /* A copy of a leaf that reads a source; `share` as in cut_reading. */
 hf_status cut_scan_leaf(cutter *c, const tree_node *node, cut_share share, bool ordered,
                         const tree_node **out);
 const cut_source *cut_source_of(const cutter *c, const tree_node *node);
-/* cut_row.c */
 hf_status cut_filter(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_projection(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part *out);
-/* cut_row.c */
 hf_status cut_limit(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_top_n(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_sample(cutter *c, const tree_node *node, cut_order order, cut_part *out);
@@ -206,5 +222,47 @@ bool cut_is_dealt(const cutter *c, const cut_part *part, const cut_keys *keys);
 typedef size_t (*cut_column_fn)(const void *context, size_t at);
 hf_status cut_keep_deals(cutter *c, const cut_part *from, cut_column_fn of, const void *context,
                          size_t n_columns, cut_part *to);
+
+/* cut_partial.c: aggregates in two steps. The table's rows, and what is made of one. */
+typedef enum partial_kind {
+  PARTIAL_SAME,
+  PARTIAL_COUNTED,
+  PARTIAL_BY,
+  PARTIAL_AVERAGE,
+  PARTIAL_MOMENTS,
+  PARTIAL_RAW
+} partial_kind;
+
+typedef enum final_kind {
+  FINAL_MERGED,
+  FINAL_QUOTIENT,
+  FINAL_STDDEV_SAMP,
+  FINAL_STDDEV_POP,
+  FINAL_VAR_SAMP,
+  FINAL_VAR_POP
+} final_kind;
+
+typedef struct aggregate_rule {
+  const char *function;
+  partial_kind partial;
+  const char *merge;
+  final_kind final;
+  bool is_zero_of_none, is_ordered;
+} aggregate_rule;
+
+enum { MOST_PARTIALS = 3 };
+
+/* Returns the row, or NULL; static. */
+const aggregate_rule *partial_rule(const char *function);
+/* Whether the call can be computed in two steps; a DISTINCT only when equal arguments are in one task. */
+bool partial_is_possible(const tree_expression *e, bool together);
+/* Fills the columns that a task computes for the aggregate; returns how many. */
+size_t partial_columns(cutter *c, const tree_expression *e, const tree_expression *out[MOST_PARTIALS]);
+/* What the aggregate is, over the merged columns from `first` on; `mean`: the column of the whole group's mean. */
+const tree_expression *partial_final(cutter *c, const tree_expression *e,
+                                     const tree_expression *const *partials, size_t first,
+                                     const tree_expression *mean);
+/* MOMENTS: the whole group's mean, by a window over the partial rows. */
+const tree_expression *partial_mean(cutter *c, size_t first, const cut_keys *groups);
 
 #endif

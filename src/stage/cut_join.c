@@ -153,7 +153,9 @@ static double cost_of_joining(double left, double right) {
 
 static double cost_of_whole(const joining *x, int side) {
   double n = x->c->options->tasks, whole = x->sides[side].rows, other = x->sides[1 - side].rows;
-  bool is_written = cut_is_written(x->c, &x->sides[side]), is_cheap = cut_is_cheap(x->c, &x->sides[side]);
+  uint32_t stage = 0;
+  bool is_written = cut_is_bare(x->c, &x->sides[side], &stage),
+       is_cheap = cut_is_cheap(x->c, &x->sides[side]);
   double moving = is_cheap ? 0 : cost_of_moving(x, side, n, is_written);
   return moving + MEMORY * n * cost_of_joining(whole, other / n);
 }

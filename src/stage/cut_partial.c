@@ -4,7 +4,7 @@
  * The functions are rows of cut_aggregate.def; the operator is cut_aggregate.c.
  * Thread: any, as the door.
  */
-#include "stage/cut_partial.h"
+#include "stage/cut_internal.h"
 
 #include "base/fault.h"
 

@@ -10,11 +10,6 @@
 #include "sql/write.h"
 
 #include <string.h>
-#include <xxhash.h>
-
-/* What reads less than this part of what may be broadcast is computed by each task that needs it. */
-static const double PARTS_OF_CHEAP = 16, FILE_BYTE = 4; /* which is more work than one of blocks */
-static const double NOTHING_TO_SPREAD = 16384;          /* the table of a page or two of rows */
 
 double cut_bytes(const cut_part *part) {
   return part->rows * tree_row_bytes(part->node);
@@ -245,139 +240,6 @@ static bool split_sources(cutter *c, const tree_node *node) {
   return is_split;
 }
 
-/* ------------------------------------------------------------------- marks */
-
-static bool is_constant(const tree_node *node) {
-  bool is_leaf = node->kind == TREE_VALUES || node->kind == TREE_DUMMY || node->kind == TREE_EMPTY;
-  for (size_t i = 0; is_leaf && i < node->n_expressions; i++) {
-    is_leaf = !cut_is_volatile(node->expressions[i]);
-  }
-  return is_leaf && node->n_children == 0;
-}
-
-static bool is_stable(const tree_node *node) {
-  for (size_t i = 0; i < node->n_expressions; i++) {
-    if (cut_is_volatile(node->expressions[i])) {
-      return false;
-    }
-  }
-  for (size_t i = 0; node->kind == TREE_GET && i < node->scan->n_filters; i++) {
-    if (cut_is_volatile(node->scan->filters[i].expression)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool are_conditions_stable(const tree_node *node) {
-  const tree_join *j = node->join;
-  for (size_t i = 0; i < j->n_conditions; i++) {
-    if (cut_is_volatile(j->conditions[i].left) || cut_is_volatile(j->conditions[i].right)) {
-      return false;
-    }
-  }
-  return j->condition == NULL || !cut_is_volatile(j->condition);
-}
-
-static bool are_groups_stable(const tree_node *node) {
-  for (size_t i = 0; i < node->aggregate->n_groups; i++) {
-    if (cut_is_volatile(node->aggregate->groups[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/* Two stages of it may be one. */
-static bool is_repeatable(const tree_node *node) {
-  bool is_it = true;
-  switch (node->kind) {
-    case TREE_INPUT:
-    case TREE_CROSS_PRODUCT:
-      break;
-    case TREE_GET:
-    case TREE_FILTER:
-    case TREE_PROJECTION:
-      is_it = is_stable(node);
-      break;
-    case TREE_JOIN:
-    case TREE_ANY_JOIN:
-      is_it = are_conditions_stable(node);
-      break;
-    case TREE_AGGREGATE:
-      is_it = is_stable(node) && are_groups_stable(node);
-      break;
-    default:
-      is_it = is_constant(node);
-  }
-  for (size_t i = 0; is_it && i < node->n_children; i++) {
-    is_it = is_repeatable(node->children[i]);
-  }
-  return is_it;
-}
-
-static void add_to_mark(cut_mark *mark, const void *bytes, size_t n) {
-  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, n, mark->low);
-  mark->high = mark->high * UINT64_C(0x9e3779b97f4a7c15) + hash.high64;
-  mark->low = hash.low64;
-}
-
-static void mark_input(const cutter *c, const cut_input *input, cut_mark *mark) {
-  const uint64_t how[] = {(uint64_t)input->share, input->is_stage, input->ordered, input->columns.n_columns};
-  add_to_mark(mark, how, sizeof how);
-  if (input->is_stage) {
-    add_to_mark(mark, &c->stages[input->stage].mark, sizeof(cut_mark));
-  } else {
-    add_to_mark(mark, input->source_id, strlen(input->source_id));
-  }
-  if (input->source_columns != NULL) {
-    add_to_mark(mark, input->source_columns, input->columns.n_columns * sizeof(size_t));
-  }
-}
-
-static cut_mark mark_of(const cutter *c, const cut_stage *stage) {
-  const uint64_t how[] = {stage->one_task, stage->partitions, stage->n_pieces, stage->n_inputs};
-  cut_mark mark = {0, 0};
-  add_to_mark(&mark, how, sizeof how);
-  for (size_t i = 0; i < stage->n_pieces; i++) {
-    const cut_piece *piece = &stage->pieces[i];
-    const char *text = piece->text == NULL ? "" : piece->text;
-    add_to_mark(&mark, &piece->input, sizeof piece->input);
-    add_to_mark(&mark, text, strlen(text));
-  }
-  for (size_t i = 0; i < stage->n_inputs; i++) {
-    mark_input(c, &stage->inputs[i], &mark);
-  }
-  return mark;
-}
-
-static bool is_same_mark(cut_mark a, cut_mark b) {
-  return a.high == b.high && a.low == b.low;
-}
-
-static void take_fact(const cutter *c, cut_stage *made) {
-  made->mark = mark_of(c, made);
-  for (size_t i = 0; i < c->options->n_facts; i++) {
-    const cut_fact *fact = &c->options->facts[i];
-    if (fact->is_done && is_same_mark(fact->mark, made->mark)) {
-      made->rows = (double)fact->rows;
-      made->bytes = (double)fact->bytes;
-      made->is_done = true;
-    }
-  }
-}
-
-/* A stage that computes the same is there: it is run once. */
-static bool find_equal(const cutter *c, const cut_stage *made, uint32_t *at) {
-  for (uint32_t i = 0; i < c->n_stages; i++) {
-    if (is_same_mark(c->stages[i].mark, made->mark)) {
-      *at = i;
-      return true;
-    }
-  }
-  return false;
-}
-
 hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool ordered, uint32_t *stage) {
   const tree_node *node = part->node;
   c->is_undealt = !part->needs_deals && split_sources(c, node);
@@ -400,8 +262,8 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
     HF_TRY(add_partition(c, node, keys, &node));
   }
   HF_TRY(write_stage(c, node, part->is_one, &made));
-  take_fact(c, &made);
-  if (find_equal(c, &made, stage) && is_repeatable(part->node)) {
+  cut_take_fact(c, &made);
+  if (cut_find_equal(c, &made, stage) && cut_is_repeatable(part->node)) {
     c->stages[*stage].ordered |= ordered;
     return HF_OK;
   }
@@ -468,7 +330,7 @@ hf_status cut_read(cutter *c, uint32_t stage, cut_share share, bool ordered, con
 }
 
 /* The part does nothing but read a stage, which others can read whole. */
-static bool is_bare(const cutter *c, const cut_part *part, uint32_t *stage) {
+bool cut_is_bare(const cutter *c, const cut_part *part, uint32_t *stage) {
   const cut_reading *reading = part->node->kind == TREE_INPUT ? &c->readings[part->node->number] : NULL;
   if (reading == NULL || (reading->share == CUT_PARTITION && !c->stages[reading->stage].is_done)) {
     return false;
@@ -477,150 +339,10 @@ static bool is_bare(const cutter *c, const cut_part *part, uint32_t *stage) {
   return true;
 }
 
-bool cut_is_written(const cutter *c, const cut_part *part) {
-  uint32_t stage = 0;
-  return is_bare(c, part, &stage);
-}
-
 /* What the stage is known to give is what its reader has. */
-static void take_rows(const cutter *c, uint32_t stage, cut_part *part) {
+void cut_take_rows(const cutter *c, uint32_t stage, cut_part *part) {
   if (c->stages[stage].is_done) {
     part->rows = c->stages[stage].rows;
-  }
-}
-
-/* ------------------------------------------------------------------- cheap */
-
-/* At most one row gets out. */
-static bool is_one_row(const tree_node *node) {
-  while (node->kind == TREE_PROJECTION) {
-    node = node->children[0];
-  }
-  return node->kind == TREE_AGGREGATE && node->aggregate->n_groups == 0 && node->aggregate->n_sets <= 1;
-}
-
-/* Gives the same of the same rows in any order. The cutter's own have aggregates inside other expressions. */
-static bool is_exact(const tree_node *node, const tree_expression *e) {
-  static const char *const exact[] = {"count",    "count_star", "sum",     "min",    "max",
-                                      "bool_and", "bool_or",    "bit_and", "bit_or", "bit_xor"};
-  bool is_float = e->type->kind == TYPE_DOUBLE || e->type->kind == TYPE_FLOAT;
-  for (size_t i = 0; e->kind == EXPRESSION_AGGREGATE && i < sizeof exact / sizeof exact[0]; i++) {
-    if (strcmp(e->call->name, exact[i]) == 0) {
-      return !is_float || strcmp(e->call->name, "sum") != 0;
-    }
-  }
-  if (e->kind == EXPRESSION_AGGREGATE) {
-    return strcmp(e->call->name, "first") == 0 && is_one_row(node->children[0]);
-  }
-  for (size_t i = 0; i < e->n_children; i++) {
-    if (!is_exact(node, e->children[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool are_aggregates_stable(const tree_node *node) {
-  if (!are_groups_stable(node)) {
-    return false;
-  }
-  for (size_t i = 0; i < node->n_expressions; i++) {
-    if (!is_exact(node, node->expressions[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/* Gives the same rows in whichever task, of all rows below it. */
-static bool is_alike(const tree_node *node, bool is_one) {
-  switch (node->kind) {
-    case TREE_GET:
-    case TREE_FILTER:
-    case TREE_PROJECTION:
-      return is_stable(node);
-    case TREE_INPUT:
-    case TREE_CROSS_PRODUCT:
-      return true;
-    case TREE_JOIN:
-    case TREE_ANY_JOIN:
-      return are_conditions_stable(node);
-    case TREE_AGGREGATE: /* of one task: else of its share of the rows */
-      return is_one && is_stable(node) && are_aggregates_stable(node);
-    default:
-      return is_constant(node);
-  }
-}
-
-static double leaf_bytes(const cutter *c, const tree_node *leaf) {
-  const cut_source *source = cut_source_of(c, leaf);
-  if (source != NULL) {
-    return FILE_BYTE * (double)source->bytes;
-  }
-  if (leaf->kind == TREE_INPUT) {
-    return c->stages[c->readings[leaf->number].stage].bytes;
-  }
-  return is_constant(leaf) ? 0 : 1e12;
-}
-
-/* Adds up what it reads; far too much when it is not alike in every task. */
-static double read_bytes(const cutter *c, const tree_node *node, bool is_one) {
-  bool is_dealt = node->kind == TREE_INPUT && c->readings[node->number].share == CUT_PARTITION;
-  double bytes = node->n_children == 0 ? leaf_bytes(c, node) : 0;
-  if (!is_alike(node, is_one) || (is_dealt && !is_one)) {
-    return 1e12;
-  }
-  for (size_t i = 0; i < node->n_children; i++) {
-    bytes += read_bytes(c, node->children[i], is_one);
-  }
-  return bytes;
-}
-
-/* Below so many bytes it is cheap; 0: nothing is. */
-static double cheap_bytes(const cutter *c) {
-  if (c->options->broadcast == CUT_WHOLE_NEVER) {
-    return 0;
-  }
-  return c->options->spreads_small ? NOTHING_TO_SPREAD : (double)c->options->broadcast_bytes / PARTS_OF_CHEAP;
-}
-
-bool cut_is_cheap(const cutter *c, const cut_part *part) {
-  double most = cheap_bytes(c);
-  return !part->needs_deals && cut_bytes(part) < most && read_bytes(c, part->node, part->is_one) < most;
-}
-
-static void read_whole(cutter *c, const tree_node *node) {
-  if (node->kind == TREE_INPUT || cut_source_of(c, node) != NULL) {
-    c->readings[node->number].share = CUT_ALL;
-  }
-  for (size_t i = 0; i < node->n_children; i++) {
-    read_whole(c, node->children[i]);
-  }
-}
-
-static bool reads_source(const cutter *c, const tree_node *node) {
-  bool reads = cut_source_of(c, node) != NULL;
-  for (size_t i = 0; !reads && i < node->n_children; i++) {
-    reads = reads_source(c, node->children[i]);
-  }
-  return reads;
-}
-
-/* The few rows of partitions that are written already. */
-static bool are_few(const cutter *c, const cut_part *part) {
-  uint32_t stage = 0;
-  return is_bare(c, part, &stage) && c->stages[stage].is_done && c->stages[stage].bytes < cheap_bytes(c);
-}
-
-void cut_take_cheap(cutter *c, cut_part *part) {
-  bool is_cheap = !c->options->spreads_small && !part->is_one &&
-                  (are_few(c, part) || (!reads_source(c, part->node) && cut_is_cheap(c, part)));
-  if (is_cheap) {
-    read_whole(c, part->node);
-    part->is_one = true;
-    part->why = "";
-    part->n_deals = 0;
-    part->needs_deals = false;
   }
 }
 
@@ -628,13 +350,13 @@ void cut_take_cheap(cutter *c, cut_part *part) {
 
 static hf_status read_all(cutter *c, cut_part *part, bool ordered) {
   uint32_t stage = 0;
-  if (!is_bare(c, part, &stage)) {
+  if (!cut_is_bare(c, part, &stage)) {
     HF_TRY(cut_close(c, part, NULL, ordered, &stage));
   }
   part->n_deals = 0;
   part->needs_deals = false;
   part->what = "";
-  take_rows(c, stage, part);
+  cut_take_rows(c, stage, part);
   return cut_read(c, stage, CUT_ALL, ordered, part->node, &part->node);
 }
 
@@ -656,11 +378,11 @@ hf_status cut_gather(cutter *c, cut_part *part, bool ordered, const char *why) {
 }
 
 hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered) {
-  if (is_constant(part->node)) { /* every task makes them itself */
+  if (cut_is_constant(part->node)) { /* every task makes them itself */
     return HF_OK;
   }
   if (!ordered && cut_is_cheap(c, part)) {
-    read_whole(c, part->node);
+    cut_read_whole(c, part->node);
     part->n_deals = 0;
     return HF_OK;
   }
@@ -669,7 +391,7 @@ hf_status cut_broadcast(cutter *c, cut_part *part, bool ordered) {
 
 /* ----------------------------------------------------------------- exchange */
 
-static hf_status set_deal(cutter *c, cut_part *part, const cut_keys *keys) {
+hf_status cut_set_deal(cutter *c, cut_part *part, const cut_keys *keys) {
   size_t *columns = NULL;
   HF_TRY(cut_array(c, keys->n, sizeof *columns, &columns));
   part->n_deals = 0;
@@ -694,41 +416,11 @@ hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ord
   }
   HF_TRY(cut_close(c, part, keys, ordered, &stage));
   HF_TRY(cut_read(c, stage, CUT_PARTITION, ordered, part->node, &part->node));
-  take_rows(c, stage, part);
+  cut_take_rows(c, stage, part);
   part->is_one = false;
   part->needs_deals = false;
   part->what = "";
-  return set_deal(c, part, keys);
-}
-
-static bool has_dealt_source(const cutter *c, const tree_node *node) {
-  bool has = cut_source_of(c, node) != NULL && c->readings[node->number].share == CUT_PARTITION;
-  for (size_t i = 0; !has && i < node->n_children; i++) {
-    has = has_dealt_source(c, node->children[i]);
-  }
-  return has;
-}
-
-hf_status cut_take_done(cutter *c, cut_part *part, const cut_keys *keys) {
-  size_t n_stages = c->n_stages;
-  uint32_t stage = 0;
-  bool was_undealt = c->is_undealt;
-  if (c->options->n_facts == 0 || part->is_one || part->node->kind == TREE_INPUT ||
-      has_dealt_source(c, part->node)) {
-    return HF_OK;
-  }
-  HF_TRY(cut_close(c, part, keys, false, &stage));
-  c->is_undealt = was_undealt;
-  if (!c->stages[stage].is_done) {
-    c->n_stages = n_stages;
-    return HF_OK;
-  }
-  HF_TRY(cut_read(c, stage, keys == NULL ? CUT_SPLIT : CUT_PARTITION, false, part->node, &part->node));
-  take_rows(c, stage, part);
-  part->needs_deals = false;
-  part->what = "";
-  part->n_deals = 0;
-  return keys == NULL ? HF_OK : set_deal(c, part, keys);
+  return cut_set_deal(c, part, keys);
 }
 
 hf_status cut_exchange_all(cutter *c, cut_part *part) {
