@@ -267,6 +267,7 @@ batch_column batch_builder_column(const batch_builder *b, size_t column) {
                         .validity = node->null_count > 0 ? node->validity.data : NULL,
                         .data = node->data.data,
                         .bytes = node->values.data,
+                        .width = l->kind == LAYOUT_FIXED ? l->width : 0,
                         .is_fixed = l->kind == LAYOUT_FIXED,
                         .is_bytes = l->kind == LAYOUT_BYTES && l->width == 4};
 }

@@ -78,6 +78,7 @@ typedef struct batch_column {
   const uint8_t *validity; /* NULL: no NULLs */
   const void *data;        /* values, or 32-bit offsets: rows + 1; NULL without rows */
   const uint8_t *bytes;    /* behind offsets */
+  size_t width;            /* bytes of a value of one size */
   bool is_fixed, is_bytes; /* values of one size; 32-bit offsets and bytes; neither: nothing is given */
 } batch_column;
 batch_column batch_builder_column(const batch_builder *b, size_t column);

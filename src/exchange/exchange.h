@@ -185,7 +185,7 @@ hf_status block_stream_open(const block_location *locations, size_t n_locations,
                             void (*on_release)(void *context), void *context, struct ArrowArrayStream *out,
                             hf_error *error);
 
-/* Writes an Arrow C stream as one attempt (client data); `options->columns` is not looked at, the blocks are in row order.
+/* Writes an Arrow C stream as one attempt (client data); `options->columns` and `watched` are not looked at, the blocks are in row order.
  * Takes the stream, also on failure. Every array is checked in full. Errors: UNSUPPORTED (a type, by name),
  * INVALID_ARGUMENT (an array that is not valid, a stream that fails), DISK_FULL. */
 hf_status block_write_stream(struct ArrowArrayStream *stream, const block_sink_options *options, arena *a,

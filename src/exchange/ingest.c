@@ -90,6 +90,7 @@ static hf_status write_attempt(struct ArrowArrayStream *stream, const struct Arr
   own.columns = &columns;
   own.partitions = 1;
   own.ordered = true;
+  own.n_watched = 0; /* what a client calls a DATE or a TIME is of any width */
   block_sink *sink = NULL;
   HF_TRY(block_sink_new(&own, &sink, error));
   hf_status status = write_rows(stream, incoming, sink, error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of values; what blocks keep of them is gathered in sink_ranges.c. */
+/* Keys of values, and summaries made of them. They are gathered in sink_coding.c (blocks) and sink_watch.c (tasks). */
 #include "exchange/range.h"
 
 #include <math.h>
@@ -34,6 +34,25 @@ range_kind range_kind_of(const data_type *type) {
     default:
       return RANGE_NONE;
   }
+}
+
+size_t range_kind_bytes(range_kind kind) {
+  switch (kind) {
+    case RANGE_INT32:
+    case RANGE_UINT32:
+    case RANGE_FLOAT:
+      return 4;
+    case RANGE_INT64:
+    case RANGE_UINT64:
+    case RANGE_DOUBLE:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+bool range_kind_is_integer(range_kind kind) {
+  return kind >= RANGE_INT32 && kind <= RANGE_UINT64;
 }
 
 range_key range_key_signed(int64_t value) {
@@ -101,4 +120,53 @@ range_key range_key_at(range_kind kind, const void *values, size_t i) {
     default:
       return (range_key){0, 0};
   }
+}
+
+uint64_t range_key_integer(range_kind kind, range_key key) {
+  bool is_signed = kind == RANGE_INT32 || kind == RANGE_INT64;
+  return is_signed ? key.high ^ (UINT64_C(1) << 63) : key.high;
+}
+
+/* ----------------------------------------------------------------- summaries */
+
+/* Joins two ascending lists without what is in both; false when not all can be listed. */
+static bool join_values(const range_summary *a, const range_summary *b, range_key *out, uint32_t *n_out) {
+  uint32_t i = 0;
+  uint32_t j = 0;
+  uint32_t n = 0;
+  while (i < a->n_values || j < b->n_values) {
+    int order = i == a->n_values ? 1 : j == b->n_values ? -1 : range_key_compare(a->values[i], b->values[j]);
+    if (n == RANGE_VALUES_AT_MOST) {
+      return false;
+    }
+    out[n++] = order <= 0 ? a->values[i] : b->values[j];
+    i += order <= 0;
+    j += order >= 0;
+  }
+  *n_out = n;
+  return true;
+}
+
+void range_summary_add(range_summary *to, const range_summary *from) {
+  if (from->rows == 0) {
+    return;
+  }
+  if (to->rows == 0) {
+    *to = *from;
+    return;
+  }
+  range_key values[RANGE_VALUES_AT_MOST];
+  uint32_t n = 0;
+  bool has_all = to->n_values > 0 && from->n_values > 0 && join_values(to, from, values, &n);
+  to->n_values = has_all ? n : 0;
+  if (has_all) {
+    memcpy(to->values, values, n * sizeof *values);
+  }
+  if (range_key_compare(from->least, to->least) < 0) {
+    to->least = from->least;
+  }
+  if (range_key_compare(from->most, to->most) > 0) {
+    to->most = from->most;
+  }
+  to->rows += from->rows;
 }

@@ -27,6 +27,10 @@ typedef enum range_kind {
 } range_kind;
 
 range_kind range_kind_of(const data_type *type);
+/* Bytes of a value in a buffer of values; 0: not of one size. */
+size_t range_kind_bytes(range_kind kind);
+/* Tells whether its values are whole numbers: RANGE_INT32 … RANGE_UINT64. */
+bool range_kind_is_integer(range_kind kind);
 
 static inline int range_key_compare(range_key a, range_key b) {
   if (a.high != b.high) {

@@ -20,6 +20,27 @@ static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to write blocks");
 }
 
+/* Keeps those of the watched columns whose values have keys of whole numbers. */
+static hf_status copy_watched(block_sink *s, const block_sink_options *options, hf_error *error) {
+  s->watched = arena_array(s->memory, options->n_watched, sizeof *s->watched);
+  if (s->watched == NULL) {
+    return no_memory(error);
+  }
+  for (size_t i = 0; i < options->n_watched; i++) {
+    uint32_t number = options->watched[i];
+    if (number >= s->columns.n_columns) {
+      return error_set(error, HF_E_INTERNAL, "a sink is to watch column %u of %zu", number,
+                       s->columns.n_columns);
+    }
+    if (range_kind_is_integer(range_kind_of(s->columns.columns[number].type))) {
+      s->watched[s->n_watched++] = (range_summary){.column = number};
+    }
+  }
+  s->options.n_watched = 0; /* not ours */
+  s->options.watched = NULL;
+  return HF_OK;
+}
+
 static hf_status copy_options(block_sink *s, const block_sink_options *options, hf_error *error) {
   s->options = *options;
   s->options.dir = arena_strdup(s->memory, options->dir);
@@ -39,7 +60,7 @@ static hf_status copy_options(block_sink *s, const block_sink_options *options, 
   }
   HF_TRY(schema_copy(options->columns, s->memory, &s->columns, error));
   s->options.columns = &s->columns;
-  return HF_OK;
+  return copy_watched(s, options, error);
 }
 
 hf_status block_sink_new(const block_sink_options *options, block_sink **out, hf_error *error) {
@@ -139,6 +160,17 @@ hf_status sink_take_written(block_sink *s, written_file *file, hf_error *error) 
   }
   pthread_mutex_unlock(&s->lock);
   return all == NULL ? no_memory(error) : HF_OK;
+}
+
+void sink_take_watched(block_sink *s, sink_watch *w) {
+  pthread_mutex_lock(&s->lock);
+  sink_watch_join(w, s->watched);
+  pthread_mutex_unlock(&s->lock);
+}
+
+const range_summary *block_sink_watched(const block_sink *s, size_t *n) {
+  *n = s->n_watched;
+  return s->watched;
 }
 
 /* -------------------------------------------------------------------- commit */

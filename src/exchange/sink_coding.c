@@ -388,7 +388,7 @@ void sink_coding_widen(sink_coding *c, const batch_builder *b) {
           widen_coded(range, &c->columns[i], &values, c->code_bytes[i]) != HF_OK) {
         widen_bytes(range, &values);
       }
-    } else if (kind != RANGE_NONE && kind != RANGE_BYTES && values.is_fixed && values.rows > 0) {
+    } else if (values.is_fixed && values.width == range_kind_bytes(kind) && values.rows > 0) {
       widen_fixed(range, kind, &values);
     }
   }

@@ -40,6 +40,8 @@ struct block_sink {
   buf arrow_schema;      /* guarded by lock; the schema message, empty before the first file */
   size_t n_written;      /* guarded by lock */
   written_file *written; /* guarded by lock */
+  size_t n_watched;
+  range_summary *watched; /* guarded by lock, but for the columns' numbers */
 };
 
 /* Counts memory that a thread took or gave back. Thread: any. */
@@ -50,6 +52,10 @@ hf_status sink_schema(block_sink *s, const struct ArrowSchema *incoming, hf_erro
 hf_status sink_coded_schema(const block_sink *s, const uint8_t *code_bytes, buf *out, hf_error *error);
 /* Takes a complete file's blocks; zeroes *file. Thread: any. */
 hf_status sink_take_written(block_sink *s, written_file *file, hf_error *error);
+/* What one thread of a sink sees in the sink's watched columns. */
+typedef struct sink_watch sink_watch;
+/* Takes it, once. Thread: any. */
+void sink_take_watched(block_sink *s, sink_watch *w);
 
 /* ----------------------------------------------------------- sink_coding.c */
 
@@ -80,6 +86,17 @@ hf_status sink_coding_end_file(sink_coding *c, written_file *file, hf_error *err
 void sink_coding_begin_block(sink_coding *c);
 void sink_coding_widen(sink_coding *c, const batch_builder *b);
 const block_range *sink_coding_ranges(const sink_coding *c);
+
+/* ------------------------------------------------------------ sink_watch.c */
+
+/* Errors: OUT_OF_MEMORY, INTERNAL (values are not as wide as the type says). */
+hf_status sink_watch_new(const block_sink *s, const batch_builder *model, sink_watch **out, hf_error *error);
+void sink_watch_free(sink_watch *w);
+/* Bytes of memory that it occupies. */
+size_t sink_watch_bytes(const sink_watch *w);
+void sink_watch_batch(sink_watch *w, const batch_builder *b);
+/* Adds what it saw to one summary a watched column; once. */
+void sink_watch_join(sink_watch *w, range_summary *to);
 
 /* ------------------------------------------------------------ sink_state.c */
 

@@ -36,6 +36,7 @@ struct sink_state {
   bool has_head;            /* the file's schema message is written */
   sink_coding *coding;      /* of a sink whose output is held, else NULL */
   size_t coding_bytes;      /* as accounted */
+  sink_watch *watch;        /* of a sink that watches columns, else NULL */
   batch_builder *model;     /* the first; what the others are made like */
   batch_builder **builders; /* by partition; NULL where no row has been */
   uint64_t bytes;           /* of all builders, as accounted */
@@ -239,6 +240,9 @@ static hf_status write_batch(sink_state *t, uint32_t partition, hf_error *error)
   if (t->coding != NULL) {
     to.codes = sink_coding_codes(t->coding);
     sink_coding_widen(t->coding, b);
+  }
+  if (t->watch != NULL) {
+    sink_watch_batch(t->watch, b);
   }
   uint64_t written = 0;
   HF_TRY(ipc_write_batch_to(b, &to, &written, error));
@@ -464,6 +468,11 @@ static hf_status state_init(sink_state *t, const struct ArrowSchema *incoming, b
   if (t->sink->options.held) {
     HF_TRY(sink_coding_new(t->sink, &t->coding, error));
   }
+  if (t->sink->n_watched > 0) {
+    HF_TRY(sink_watch_new(t->sink, t->model, &t->watch, error));
+    t->bytes += sink_watch_bytes(t->watch);
+    sink_account(t->sink, (int64_t)sink_watch_bytes(t->watch));
+  }
   return open_file(t, error);
 }
 
@@ -494,6 +503,9 @@ hf_status sink_state_close(sink_state *t, hf_error *error) {
   }
   close_block(t);
   HF_TRY(finish_file(t, error));
+  if (t->watch != NULL) {
+    sink_take_watched(t->sink, t->watch);
+  }
   return sink_take_written(t->sink, &t->file, error);
 }
 
@@ -511,6 +523,7 @@ void sink_state_discard(sink_state *t) {
   sink_account(t->sink, -(int64_t)t->bytes);
   atomic_fetch_sub(&t->sink->n_open, 1);
   sink_coding_free(t->coding);
+  sink_watch_free(t->watch);
   mem_free(t->parts);
   written_file_reset(&t->file);
   mem_free(t->builders);
