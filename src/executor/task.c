@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "staging/staging.h"
 
+#include <string.h>
+
 typedef struct task {
   executor *x;
   slot *slot;
@@ -24,6 +26,7 @@ typedef struct task {
   const char *dir; /* NULL: not made yet */
   block_sink *sink;
   block_index index;
+  task_output output; /* in the report's arena, as the index is */
   engine_task_stats stats;
   hf_error error;
 } task;
@@ -79,6 +82,8 @@ static hf_status output_open(task *t) {
                                 .block_bytes = out->block_bytes,
                                 .durable = out->durable,
                                 .held = out->held,
+                                .n_watched = out->n_watched,
+                                .watched = out->watched,
                                 .compression = out->compression};
   return block_sink_new(&options, &t->sink, &t->error);
 }
@@ -100,6 +105,34 @@ static hf_status run_sql(task *t) {
   return engine_run_task(t->instance, &run, &t->stats, &t->error);
 }
 
+/* What the report says of the blocks, while the sink is there. */
+static hf_status describe_output(task *t) {
+  arena *a = t->at->ended->memory;
+  const block_index *index = &t->index;
+  uint64_t *partition_bytes = arena_array(a, index->partitions, sizeof *partition_bytes);
+  size_t n_watched = 0;
+  const range_summary *seen = block_sink_watched(t->sink, &n_watched);
+  range_summary *watched = arena_array(a, n_watched, sizeof *watched);
+  if (partition_bytes == NULL || watched == NULL) {
+    return error_set(&t->error, HF_E_OUT_OF_MEMORY, "no memory for a report");
+  }
+  if (n_watched > 0) {
+    memcpy(watched, seen, n_watched * sizeof *watched);
+  }
+  for (size_t i = 0; i < index->n_blocks; i++) {
+    partition_bytes[index->blocks[i].partition] += index->blocks[i].bytes;
+  }
+  t->output = (task_output){.rows = index->rows,
+                            .bytes = index->bytes,
+                            .partitions = index->partitions,
+                            .ordered = index->ordered,
+                            .columns = index->columns,
+                            .partition_bytes = partition_bytes,
+                            .n_watched = n_watched,
+                            .watched = watched};
+  return HF_OK;
+}
+
 static hf_status run_steps(task *t) {
   HF_TRY(decode(t));
   fault_point("executor.before_run");
@@ -110,7 +143,8 @@ static hf_status run_steps(task *t) {
   HF_TRY(advance(t, ATTEMPT_ON_RUN));
   HF_TRY(run_sql(t));
   HF_TRY(advance(t, ATTEMPT_ON_COMMIT));
-  return block_sink_commit(t->sink, t->at->ended->memory, &t->index, &t->error);
+  HF_TRY(block_sink_commit(t->sink, t->at->ended->memory, &t->index, &t->error));
+  return describe_output(t);
 }
 
 /* A file that tasks share is counted by the one that has its first row. */
@@ -147,13 +181,8 @@ static void close_all(task *t) {
 }
 
 static void report_finished(task *t) {
-  task_report *report = t->at->ended;
-  report->outcome = TASK_FINISHED;
-  report->output = (task_output){.rows = t->index.rows,
-                                 .bytes = t->index.bytes,
-                                 .partitions = t->index.partitions,
-                                 .ordered = t->index.ordered,
-                                 .columns = t->index.columns};
+  t->at->ended->outcome = TASK_FINISHED;
+  t->at->ended->output = t->output;
 }
 
 /* Files first: whoever gets the report finds none. */

@@ -206,6 +206,27 @@ static hf_status decode_inputs(decoder *d, const Holdfast__V1__StagePlan *from, 
   return HF_OK;
 }
 
+static hf_status decode_watched(decoder *d, const Holdfast__V1__StageOutput *from, stage_output *to) {
+  if (from->n_watched > to->columns.n_columns) {
+    return error_set(d->error, HF_E_PROTOCOL, "an output of %zu columns watches %zu", to->columns.n_columns,
+                     from->n_watched);
+  }
+  uint32_t *watched = arena_array(d->memory, from->n_watched, sizeof *watched);
+  if (watched == NULL) {
+    return no_memory(d);
+  }
+  for (size_t i = 0; i < from->n_watched; i++) {
+    if (from->watched[i] >= to->columns.n_columns) {
+      return error_set(d->error, HF_E_PROTOCOL, "an output watches column %u of %zu", from->watched[i],
+                       to->columns.n_columns);
+    }
+    watched[i] = from->watched[i];
+  }
+  to->n_watched = from->n_watched;
+  to->watched = watched;
+  return HF_OK;
+}
+
 static hf_status decode_output(decoder *d, const Holdfast__V1__StageOutput *from, stage_output *to) {
   if (from->partitions < 1 || from->partitions > STAGE_MOST_PARTITIONS) {
     return error_set(d->error, HF_E_PROTOCOL, "partitions outside 1 to %d: %u", STAGE_MOST_PARTITIONS,
@@ -226,7 +247,8 @@ static hf_status decode_output(decoder *d, const Holdfast__V1__StageOutput *from
   to->budget_bytes = from->budget_bytes;
   to->batch_bytes = from->batch_bytes;
   to->block_bytes = from->block_bytes;
-  return decode_schema(d, from->columns, &to->columns);
+  HF_TRY(decode_schema(d, from->columns, &to->columns));
+  return decode_watched(d, from, to);
 }
 
 static hf_status decode_settings(decoder *d, const Holdfast__V1__StagePlan *from, stage_plan *to) {

@@ -101,6 +101,8 @@ static hf_status encode_output(encoder *e, const stage_output *from, Holdfast__V
   to->held = from->held;
   to->has_compression = 1;
   to->compression = (uint32_t)from->compression;
+  to->n_watched = from->n_watched;
+  to->watched = (uint32_t *)from->watched;
   plan->output = to;
   return schema_to_message(&from->columns, STAGE_MOST_TYPE_LEVELS, e->memory, &to->columns, e->error);
 }

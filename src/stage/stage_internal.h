@@ -8,14 +8,14 @@
 #include <protobuf-c/protobuf-c.h>
 
 /* Both sides must speak the same; raised whenever stage.proto changes. */
-#define STAGE_VERSION 2u
+#define STAGE_VERSION 3u
 
 enum {
   /* A type that nests deeper is refused: protobuf-c's unpack takes about 1 kB of stack a level. */
   STAGE_MOST_TYPE_LEVELS = 1000,
   /* Messages around a type: plan, input or output, schema, column. */
   STAGE_LEVELS_ABOVE_TYPES = 4,
-  /* Submessages and strings of one plan or spec: an empty one takes 2 bytes on the wire and up to 120 in memory. */
+  /* Submessages, strings and repeated numbers of one plan or spec: an empty one takes 2 bytes on the wire and up to 120 in memory. */
   STAGE_MOST_ELEMENTS = 1 << 20,
   STAGE_MOST_PARTITIONS = 65536,
   /* DuckDB's limits. */

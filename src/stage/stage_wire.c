@@ -51,10 +51,19 @@ static hf_status varint_read(wire_walk *w, wire_span *span, uint64_t *out) {
   return malformed(w, span, "a number is cut off or too long");
 }
 
+static hf_status element_count(wire_walk *w) {
+  return ++w->elements > STAGE_MOST_ELEMENTS
+             ? error_set(w->error, HF_E_LIMIT, "more than %d parts", STAGE_MOST_ELEMENTS)
+             : HF_OK;
+}
+
 static hf_status number_check(wire_walk *w, const ProtobufCMessageDescriptor *message,
                               const ProtobufCFieldDescriptor *field, wire_span *span) {
   uint64_t value = 0;
   HF_TRY(varint_read(w, span, &value));
+  if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+    HF_TRY(element_count(w));
+  }
   switch (field->type) {
     case PROTOBUF_C_TYPE_UINT64:
       return HF_OK;
@@ -80,9 +89,7 @@ static hf_status element_check(wire_walk *w, const ProtobufCMessageDescriptor *m
   if (length > (uint64_t)(span->end - span->at)) {
     return malformed_field(w, message, field, "a field is longer than what is left");
   }
-  if (++w->elements > STAGE_MOST_ELEMENTS) {
-    return error_set(w->error, HF_E_LIMIT, "more than %d parts", STAGE_MOST_ELEMENTS);
-  }
+  HF_TRY(element_count(w));
   wire_span inner = {span->at, span->at + length};
   span->at = inner.end;
   if (field->type == PROTOBUF_C_TYPE_STRING) {

@@ -195,8 +195,71 @@ static void task_with_partitions_reports_them(void **state) {
   task_report *report = rig_expect_finished(&r, 1);
   assert_int_equal(report->output.partitions, 4);
   assert_true(report->output.rows == 1000);
+  assert_int_equal(report->output.n_watched, 0);
   task_report_free(report);
   assert_true(rig_read(&r, 1).sum == 999 * 500);
+  rig_close(&r);
+}
+
+/* Partition 2 has no row, partition 3 most of them. */
+static void task_with_partitions_reports_the_bytes_of_each(void **state) {
+  (void)state;
+  rig r;
+  rig_open(&r, 2, 1, (uint64_t)256 << 20);
+  stage_piece piece;
+  stage_plan plan = rig_plan(
+      1, &piece,
+      "SELECT range AS n, (CASE WHEN range < 300 THEN range % 2 ELSE 3 END)::UINTEGER AS p FROM range(300000)");
+  plan.output.partitions = 4;
+  rig_submit_plan(&r, &plan, NULL);
+  task_report *report = rig_expect_finished(&r, 1);
+  const uint64_t *bytes = report->output.partition_bytes;
+  assert_non_null(bytes);
+  assert_true(bytes[0] >= 150 * 8 && bytes[1] >= 150 * 8);
+  assert_true(bytes[2] == 0);
+  assert_true(bytes[3] >= 299700 * 8);
+  assert_true(bytes[0] + bytes[1] + bytes[3] == report->output.bytes);
+  task_report_free(report);
+  rig_close(&r);
+}
+
+static void task_that_watches_reports_what_it_wrote(void **state) {
+  (void)state;
+  static const data_type date = {.kind = TYPE_DATE};
+  static const data_type decimal = {.kind = TYPE_DECIMAL, .width = 12, .scale = 2};
+  static const column columns[] = {{"key", &rig_bigint},
+                                   {"text", &rig_varchar},
+                                   {"day", &date},
+                                   {"price", &decimal},
+                                   {"none", &rig_bigint}};
+  static const uint32_t watched[] = {2, 1, 0, 3, 4};
+  rig r;
+  rig_open(&r, 2, 1, (uint64_t)256 << 20);
+  stage_piece piece;
+  stage_plan plan =
+      rig_plan(1, &piece,
+               "SELECT range - 5 AS key, 'x' AS text, DATE '1969-12-30' + (range % 3)::INTEGER AS day, "
+               "(CASE WHEN range % 2 = 0 THEN -0.01 END)::DECIMAL(12,2) AS price, NULL::BIGINT AS none, "
+               "(range % 3)::UINTEGER AS p FROM range(100000)");
+  plan.output.columns = (schema){5, columns};
+  plan.output.partitions = 3;
+  plan.output.n_watched = 5;
+  plan.output.watched = watched;
+  rig_submit_plan(&r, &plan, NULL);
+  task_report *report = rig_expect_finished(&r, 1);
+  const range_summary *found = report->output.watched;
+  assert_int_equal(report->output.n_watched, 4); /* texts have no summary */
+  assert_true(found[0].column == 2 && found[0].rows == 100000 && found[0].n_values == 3);
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_int_equal((int64_t)range_key_integer(RANGE_INT32, found[0].values[i]), (int64_t)i - 2);
+  }
+  assert_true(found[1].column == 0 && found[1].rows == 100000 && found[1].n_values == 0);
+  assert_int_equal((int64_t)range_key_integer(RANGE_INT64, found[1].least), -5);
+  assert_int_equal((int64_t)range_key_integer(RANGE_INT64, found[1].most), 99994);
+  assert_true(found[2].column == 3 && found[2].rows == 50000 && found[2].n_values == 1);
+  assert_int_equal((int64_t)range_key_integer(RANGE_INT64, found[2].values[0]), -1);
+  assert_true(found[3].column == 4 && found[3].rows == 0 && found[3].n_values == 0);
+  task_report_free(report);
   rig_close(&r);
 }
 
@@ -304,6 +367,8 @@ int main(void) {
       cmocka_unit_test(tasks_on_two_slots_run_at_the_same_time),
       cmocka_unit_test(tasks_with_other_settings_get_another_instance),
       cmocka_unit_test(task_with_partitions_reports_them),
+      cmocka_unit_test(task_with_partitions_reports_the_bytes_of_each),
+      cmocka_unit_test(task_that_watches_reports_what_it_wrote),
       cmocka_unit_test(tasks_two_hundred_in_a_row_leak_no_descriptor),
       cmocka_unit_test(stage_removed_takes_its_files_and_empty_parents),
       cmocka_unit_test(stream_opened_before_the_close_is_read_after_it),

@@ -46,7 +46,7 @@ static void task_with_bytes_that_are_no_plan_fails(void **state) {
   assert_int_equal(task_spec_pack(&spec, &bytes, NULL), HF_OK);
   assert_int_equal(executor_submit(r.x, "\x08\x07", 2, bytes.data, bytes.length, &error), HF_OK);
   task_report *report = rig_expect_failed(&r, 5, HF_E_PROTOCOL);
-  assert_non_null(strstr(report->error.message, "expected version 2, found 7"));
+  assert_non_null(strstr(report->error.message, "expected version 3, found 7"));
   task_report_free(report);
   assert_int_equal(executor_submit(r.x, "\x08\x01", 2, "junk", 4, &error), HF_E_PROTOCOL);
   hf_error_reset(&error);

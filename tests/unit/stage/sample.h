@@ -52,6 +52,8 @@ static const stage_piece sample_pieces[] = {
 static const stage_setting sample_settings[] = {{"TimeZone", "Europe/Berlin"}, {"default_null_order", ""}};
 static const char *const sample_dirs[] = {"/", "/data/with space"};
 
+static const uint32_t sample_watched[] = {3, 0, 3};
+
 static inline stage_plan sample_plan(void) {
   return (stage_plan){.session = {SAMPLE_SESSION},
                       .job = {UINT64_MAX},
@@ -63,7 +65,10 @@ static inline stage_plan sample_plan(void) {
                       .output = {.partitions = 65536,
                                  .ordered = true,
                                  .durable = true,
+                                 .held = true,
                                  .columns = {4, sample_columns},
+                                 .n_watched = 3,
+                                 .watched = sample_watched,
                                  .budget_bytes = 1,
                                  .batch_bytes = (uint64_t)1 << 40,
                                  .block_bytes = UINT64_MAX,

@@ -57,6 +57,7 @@ static void plan_with_a_type_of_wrong_shape_is_refused(void **state) {
     column columns[] = {{"c", &list}};
     stage_plan plan = sample_plan();
     plan.output.columns = (schema){1, columns};
+    plan.output.n_watched = 0;
     plan_assert_refused(&plan, cases[i].message);
     stage_input input = {.kind = STAGE_INPUT_BLOCKS, .columns = {1, columns}};
     plan = sample_plan();
@@ -75,6 +76,14 @@ static void plan_with_a_wrong_field_is_refused(void **state) {
   plan = sample_plan();
   plan.output.compression = (ipc_compression)2;
   plan_assert_refused(&plan, "a compression that is not known: 2");
+  static const uint32_t watched[] = {0, 1, 2, 3, 4};
+  plan = sample_plan();
+  plan.output.n_watched = 1;
+  plan.output.watched = &watched[4];
+  plan_assert_refused(&plan, "an output watches column 4 of 4");
+  plan.output.n_watched = 5;
+  plan.output.watched = watched;
+  plan_assert_refused(&plan, "an output of 4 columns watches 5");
   plan = sample_plan();
   plan.job.value = 0;
   plan_assert_refused(&plan, "found 0 as the job");

@@ -38,6 +38,11 @@ static void output_assert_equal(const stage_output *got, const stage_output *exp
   assert_int_equal(got->partitions, expected->partitions);
   assert_int_equal(got->ordered, expected->ordered);
   assert_int_equal(got->durable, expected->durable);
+  assert_int_equal(got->held, expected->held);
+  assert_int_equal(got->n_watched, expected->n_watched);
+  for (size_t i = 0; i < got->n_watched; i++) {
+    assert_int_equal(got->watched[i], expected->watched[i]);
+  }
   assert_true(got->budget_bytes == expected->budget_bytes);
   assert_true(got->batch_bytes == expected->batch_bytes);
   assert_true(got->block_bytes == expected->block_bytes);
@@ -146,6 +151,7 @@ static void plan_with_each_simple_type_round_trips(void **state) {
     column columns[] = {{"c", &type}};
     stage_plan plan = sample_plan();
     plan.output.columns = (schema){is_simple ? 1 : 0, columns};
+    plan.output.n_watched = 0;
     plan_round_trip(&plan);
   }
 }
@@ -184,6 +190,7 @@ static void plan_nested_a_thousand_deep_round_trips(void **state) {
   column deep[] = {{"c", list_chain(a, 999)}};
   stage_plan plan = sample_plan();
   plan.output.columns = (schema){1, deep};
+  plan.output.n_watched = 0;
   plan_round_trip(&plan);
   arena_free(a);
 }
@@ -194,6 +201,7 @@ static void plan_nested_deeper_is_refused(void **state) {
   column deep[] = {{"c", list_chain(a, 1000)}};
   stage_plan plan = sample_plan();
   plan.output.columns = (schema){1, deep};
+  plan.output.n_watched = 0;
   buf bytes = {0};
   hf_error error = {0};
   assert_int_equal(stage_plan_pack(&plan, &bytes, &error), HF_E_LIMIT);

@@ -92,7 +92,7 @@ static void bytes_changed_anywhere_do_no_harm(void **state) {
 }
 
 /* Bytes of a TaskSpec: tag = field << 3 | wire type. */
-#define HEAD "\x08\x02\x10\x01\x18\x01\x20\x01\x28\x01"
+#define HEAD "\x08\x03\x10\x01\x18\x01\x20\x01\x28\x01"
 #define CASE(bytes, message) \
   { bytes, sizeof(bytes) - 1, message }
 
@@ -105,9 +105,9 @@ static void spec_malformed_by_hand_is_refused_with_its_reason(void **state) {
   } cases[] = {
       CASE("", "empty"),
       CASE("\x10\x01\x08\x01", "does not start with its version"),
-      CASE("\x08\x01", "expected version 2, found 1"),
-      CASE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "expected version 2"),
-      CASE("\x08\x02\x10\x01\x18\x01\x20\x01", "a field is missing: TaskSpec.attempt"),
+      CASE("\x08\x01", "expected version 3, found 1"),
+      CASE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "expected version 3"),
+      CASE("\x08\x03\x10\x01\x18\x01\x20\x01", "a field is missing: TaskSpec.attempt"),
       CASE(HEAD "\x28\x01", "a field comes twice: TaskSpec.attempt"),
       CASE(HEAD "\x38\x01", "an unknown field at byte 10"),
       CASE(HEAD "\x00\x01", "an unknown field"),
@@ -120,9 +120,9 @@ static void spec_malformed_by_hand_is_refused_with_its_reason(void **state) {
       CASE(HEAD "\x32\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "cut off or too long"),
       CASE(HEAD "\x32\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", "cut off or too long"),
       CASE(HEAD "\x32\x05\x0a\x03/\0x", "a text holds a NUL byte: TaskInput.files"),
-      CASE("\x08\x02\x10\x01\x18\xff\xff\xff\xff\x1f\x20\x01\x28\x01", "more than 32 bits: TaskSpec.stage"),
-      CASE("\x08\x02\x10\x00\x18\x01\x20\x01\x28\x01", "found 0 as the job"),
-      CASE("\x08\x02\x10\x01\x18\x01\x20\x01\x28\x00", "found 0 as the attempt"),
+      CASE("\x08\x03\x10\x01\x18\xff\xff\xff\xff\x1f\x20\x01\x28\x01", "more than 32 bits: TaskSpec.stage"),
+      CASE("\x08\x03\x10\x00\x18\x01\x20\x01\x28\x01", "found 0 as the job"),
+      CASE("\x08\x03\x10\x01\x18\x01\x20\x01\x28\x00", "found 0 as the attempt"),
       CASE(HEAD "\x32\x09\x12\x07\x0a\x00\x10\x01\x18\x01\x20", "cut off"),
       CASE(HEAD "\x32\x0c\x12\x0a\x0a\x00\x10\x01\x18\x01\x20\x01\x28\x01",
            "no UUID as the session of a block"),
@@ -164,7 +164,7 @@ static void plan_nested_far_too_deep_is_refused_before_it_is_unpacked(void **sta
   wrap(&bytes, 0x12); /* StageInput.columns */
   wrap(&bytes, 0x32); /* StagePlan.inputs */
   buf plan = {0};
-  buf_append(&plan, "\x08\x02", 2);
+  buf_append(&plan, "\x08\x03", 2);
   buf_append(&plan, bytes.data, bytes.length);
   hf_error error = {0};
   assert_int_equal(plan_unpack(plan.data, plan.length, &error), HF_E_LIMIT);
@@ -176,7 +176,7 @@ static void plan_nested_far_too_deep_is_refused_before_it_is_unpacked(void **sta
 
 static void plan_with_both_members_of_a_oneof_is_refused(void **state) {
   (void)state;
-  static const char bytes[] = "\x08\x02\x2a\x05\x0a\x01x\x10\x00";
+  static const char bytes[] = "\x08\x03\x2a\x05\x0a\x01x\x10\x00";
   hf_error error = {0};
   assert_int_equal(plan_unpack(bytes, sizeof bytes - 1, &error), HF_E_PROTOCOL);
   assert_non_null(strstr(error.message, "a field comes twice: SqlPiece.input"));
@@ -200,6 +200,27 @@ static void spec_of_very_many_parts_is_refused_before_it_is_unpacked(void **stat
   buf_reset(&bytes);
 }
 
+/* Numbers are parts too: what is watched of an output. */
+static void plan_of_very_many_numbers_is_refused_before_it_is_unpacked(void **state) {
+  (void)state;
+  buf bytes = {0};
+  for (size_t i = 0; i <= (size_t)1 << 20; i++) {
+    buf_append(&bytes, "\x50\x00", 2); /* StageOutput.watched */
+  }
+  wrap(&bytes, 0x3a); /* StagePlan.output */
+  buf plan = {0};
+  buf_append(&plan, "\x08\x03", 2);
+  buf_append(&plan, bytes.data, bytes.length);
+  hf_error error = {0};
+  mem_fail_after(1);
+  hf_status status = stage_plan_unpack(plan.data, plan.length, NULL, NULL, &error);
+  mem_fail_after(0);
+  assert_int_equal(status, HF_E_LIMIT);
+  hf_error_reset(&error);
+  buf_reset(&plan);
+  buf_reset(&bytes);
+}
+
 static void bytes_longer_than_the_limit_are_refused(void **state) {
   (void)state;
   hf_error error = {0};
@@ -215,6 +236,7 @@ int main(void) {
       cmocka_unit_test(plan_nested_far_too_deep_is_refused_before_it_is_unpacked),
       cmocka_unit_test(plan_with_both_members_of_a_oneof_is_refused),
       cmocka_unit_test(spec_of_very_many_parts_is_refused_before_it_is_unpacked),
+      cmocka_unit_test(plan_of_very_many_numbers_is_refused_before_it_is_unpacked),
       cmocka_unit_test(bytes_longer_than_the_limit_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
