@@ -28,7 +28,6 @@ typedef struct watched_column {
   uint64_t least, most;
   bool has_many; /* distinct values: they are not listed */
   uint32_t n_values;
-  uint64_t last; /* the value that was looked up last; n_values > 0 */
   uint64_t values[RANGE_VALUES_AT_MOST];
   uint8_t slots[N_SLOTS]; /* 1 + the value's place in the list; 0: free */
 } watched_column;
@@ -148,10 +147,6 @@ static uint8_t *slot_of(watched_column *of, uint64_t word) {
 
 static void list(watched_column *to, const uint64_t *words, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    if (to->n_values > 0 && words[i] == to->last) {
-      continue;
-    }
-    to->last = words[i];
     uint8_t *slot = slot_of(to, words[i]);
     if (*slot != 0) {
       continue;
