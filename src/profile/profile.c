@@ -69,6 +69,7 @@ profile_stage *profile_add_stage(job_profile *p, uint32_t id, uint32_t n_tasks, 
                            .sql = "",
                            .n_tasks = n_tasks,
                            .partitions = 1,
+                           .awaits = "",
                            .n_inputs = n_inputs,
                            .inputs = arena_array(p->memory, n_inputs + 1, sizeof *stage->inputs)};
   if (stage->inputs == NULL) {
@@ -83,7 +84,7 @@ profile_stage *profile_add_stage(job_profile *p, uint32_t id, uint32_t n_tasks, 
 
 profile_stage *profile_find_stage(const job_profile *p, uint32_t id) {
   profile_stage *stage = p == NULL ? NULL : p->stages;
-  while (stage != NULL && stage->id != id) {
+  while (stage != NULL && (stage->id != id || stage->is_dropped)) {
     stage = stage->next;
   }
   return stage;

@@ -57,6 +57,9 @@ typedef struct profile_stage {
   uint32_t n_tasks, partitions, n_reads; /* n_reads: inputs of later stages that it is */
   bool ordered;
   bool is_dropped; /* another plan took its place before it ran: not shown */
+  size_t n_after;  /* stages that it waits for, beside its inputs */
+  const uint32_t *after;
+  const char *awaits; /* n_after > 0: what is chosen when these are done */
   size_t n_inputs;
   profile_input *inputs;
   profile_note *notes;
@@ -84,6 +87,7 @@ void profile_release(job_profile *p);
 
 /* A new stage behind the others, zeroed but for its id, tasks and room for inputs; NULL for lack of memory. */
 profile_stage *profile_add_stage(job_profile *p, uint32_t id, uint32_t n_tasks, size_t n_inputs);
+/* That is not dropped; NULL: there is none. */
 profile_stage *profile_find_stage(const job_profile *p, uint32_t id);
 /* Copies a text into the profile's memory; "" for lack of memory. */
 const char *profile_say(job_profile *p, const char *format, ...) HF_PRINTF(2, 3);

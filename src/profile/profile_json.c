@@ -115,6 +115,15 @@ static void put_input(buf *out, const profile_input *input) {
   buf_char(out, '}');
 }
 
+static void put_after(buf *out, const profile_stage *stage) {
+  buf_text(out, ",\"after\":[");
+  for (size_t i = 0; i < stage->n_after; i++) {
+    buf_printf(out, "%s%" PRIu32, i == 0 ? "" : ",", stage->after[i]);
+  }
+  buf_char(out, ']');
+  put_text(out, "awaits", stage->n_after > 0 ? stage->awaits : NULL);
+}
+
 static void put_stage(buf *out, const profile_stage *stage) {
   profile_sum sum = profile_sum_stage(stage);
   buf_printf(out, "{\"stage\":%" PRIu32, stage->id);
@@ -125,6 +134,7 @@ static void put_stage(buf *out, const profile_stage *stage) {
   put_number(out, "partitions", stage->partitions);
   put_number(out, "reads", stage->n_reads);
   put_bool(out, "ordered", stage->ordered);
+  put_after(out, stage);
   put_number(out, "attempts", sum.n_attempts);
   put_number(out, "failed_attempts", sum.n_failed);
   put_number(out, "elapsed_us", stage->ended_us - stage->began_us);

@@ -165,7 +165,7 @@ static void put_head(buf *out, const profile_stage *stage, unsigned depth) {
     buf_printf(out, "%s: ", stage->what);
   }
   if (stage->n_tasks != 1 || stage->why_one == NULL) {
-    buf_printf(out, "%u tasks", stage->n_tasks);
+    put_amount(out, "", stage->n_tasks, "task", "tasks");
   } else if (stage->why_one[0] != '\0') {
     buf_printf(out, "one task (%s)", stage->why_one);
   } else {
@@ -188,6 +188,16 @@ static void put_notes(buf *out, const profile_note *notes, unsigned depth) {
   }
 }
 
+/* after stage 1, stage 2: then a broadcast or an exchange */
+static void put_after(buf *out, const profile_stage *stage, unsigned depth) {
+  put_indent(out, depth);
+  buf_text(out, "after ");
+  for (size_t i = 0; i < stage->n_after; i++) {
+    buf_printf(out, "%sstage %u", i == 0 ? "" : ", ", stage->after[i]);
+  }
+  buf_printf(out, ": %s\n", stage->awaits);
+}
+
 static void put_stages(buf *out, const job_profile *p, unsigned depth);
 
 static void put_stage(buf *out, const job_profile *p, const profile_stage *stage, unsigned depth) {
@@ -207,6 +217,9 @@ static void put_stage(buf *out, const job_profile *p, const profile_stage *stage
     if (input->fill != NULL) {
       put_stages(out, input->fill, depth + 2);
     }
+  }
+  if (stage->n_after > 0) {
+    put_after(out, stage, depth + 1);
   }
   put_notes(out, stage->notes, depth + 1);
   if (p->job != 0) {

@@ -16,6 +16,9 @@
 /* A slot's tasks each build what they read whole anew: more than one a slot only where the input of one is larger. */
 #define TASK_LARGEST_BYTES ((uint64_t)1 << 30)
 enum { TASKS_A_SLOT = 2 };
+/* What a larger side moves at least, to wait for the smaller one: to write and read 8 MiB of narrow rows takes 20 to 30 ms of
+ * processor time (docs/decisions/0006), to look again at the rest 2 to 4 ms. */
+#define WAIT_BYTES ((uint64_t)8 << 20)
 
 uint32_t cutting_tasks(const scheduler *s, const planning *p) {
   uint32_t slots = executor_slots(s->executor);
@@ -139,6 +142,8 @@ hf_status cutting_try(engine *planner_engine, planning *p, hf_error *error) {
                          .spreads_small = p->settings->tasks > 0, /* so many are asked for */
                          .first_of_many =
                              has_setting(p->settings, "scalar_subquery_error_on_multiple_rows", "false"),
+                         .waits = true,
+                         .wait_bytes = WAIT_BYTES,
                          .sources = sources_of(p, error),
                          .n_sources = p->query.n_inputs,
                          .modulus = p->dealing.partitions,

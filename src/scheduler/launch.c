@@ -30,10 +30,11 @@ block_ref *launch_output_refs(const job *j, const stage_run *stage, arena *a) {
   return refs;
 }
 
-/* What task `t` of `n` reads of an earlier stage. */
-static bool input_of_stage(const job *j, const planned_input *input, uint32_t t, uint32_t n, arena *a,
-                           task_input *out) {
+/* What task `t` reads of an earlier stage. */
+static bool input_of_stage(const job *j, const planned_stage *to, const planned_input *input, uint32_t t,
+                           arena *a, task_input *out) {
   const stage_run *from = &j->runs[input->from];
+  uint32_t n = to->n_tasks;
   block_ref *refs = launch_output_refs(j, from, a);
   *out = (task_input){.blocks = refs, .n_blocks = from->planned->n_tasks};
   if (refs == NULL || n == 1 || input->share == CUT_ALL) {
@@ -43,7 +44,12 @@ static bool input_of_stage(const job *j, const planned_input *input, uint32_t t,
     out->blocks = staging_share_refs(refs, out->n_blocks, t, n, a, &out->n_blocks);
   } else {
     uint32_t first = 0, count = 0;
-    staging_partitions_of(from->planned->partitions, t, n, &first, &count);
+    if (to->parts != NULL) {
+      first = to->parts[t];
+      count = to->parts[t + 1] - first;
+    } else {
+      staging_partitions_of(from->planned->partitions, t, n, &first, &count);
+    }
     out->blocks = staging_partition_refs(refs, out->n_blocks, first, count, a, &out->n_blocks);
   }
   return out->blocks != NULL;
@@ -57,7 +63,7 @@ static hf_status spec_make(const job *j, const stage_run *stage, uint32_t t, are
   for (size_t i = 0; is_complete && i < planned->n_inputs; i++) {
     const planned_input *input = &planned->inputs[i];
     if (input->is_stage) {
-      is_complete = input_of_stage(j, input, t, planned->n_tasks, a, &inputs[i]);
+      is_complete = input_of_stage(j, planned, input, t, a, &inputs[i]);
     } else {
       inputs[i] = input->given[input->n_given == 1 ? 0 : t];
     }
@@ -105,6 +111,99 @@ void launch_attempt(scheduler *s, job *j, stage_run *stage, uint32_t task) {
   job_drain(s, j, JOB_EVENT_FAIL, &error);
 }
 
+/* ---------------------------------------------------- tasks by bytes of partitions */
+
+/*
+ * A task takes 1 to 2 ms beside its rows (docs/decisions/0007), which is what reading, building and probing LEAST_TASK_BYTES of
+ * narrow rows takes: what has less than that for each task runs in fewer.
+ */
+#define LEAST_TASK_BYTES ((uint64_t)1 << 20)
+
+bool launch_splits(const planned_stage *to, uint32_t from) {
+  for (size_t i = 0; i < to->n_inputs; i++) {
+    const planned_input *input = &to->inputs[i];
+    if (input->is_stage && input->from == from && input->share == CUT_SPLIT) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Whether the rows of each of its tasks are relied on to be those of one partition. */
+static bool keeps_deal(const job *j, const stage_run *stage) {
+  size_t place = (size_t)(stage - j->runs);
+  bool is_last = place + 1 == j->n_runs;
+  if (is_last && j->is_fill && j->plan.dealing.n == 0 && j->plan.graph.n_keys > 0) {
+    return true;
+  }
+  for (size_t i = place + 1; i < j->n_runs; i++) {
+    if (launch_splits(j->runs[i].planned, (uint32_t)place)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* In how many partitions its inputs come, when it reads nothing else that is shared; else 0. */
+static uint32_t partitions_of_inputs(const job *j, const planned_stage *planned) {
+  uint32_t partitions = 0;
+  for (size_t i = 0; i < planned->n_inputs; i++) {
+    const planned_input *input = &planned->inputs[i];
+    const stage_run *from = input->is_stage ? &j->runs[input->from] : NULL;
+    if (from == NULL ? input->n_given == 1 : input->share == CUT_ALL) {
+      continue;
+    }
+    bool is_alike = from != NULL && input->share == CUT_PARTITION && from->partition_bytes != NULL &&
+                    (partitions == 0 || partitions == from->planned->partitions);
+    if (!is_alike) {
+      return 0;
+    }
+    partitions = from->planned->partitions;
+  }
+  return partitions;
+}
+
+/* The bytes of each partition, of all inputs that come in partitions; returns their sum. */
+static uint64_t bytes_of_inputs(const job *j, const planned_stage *planned, uint64_t *bytes) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < planned->n_inputs; i++) {
+    const planned_input *input = &planned->inputs[i];
+    bool is_dealt = input->is_stage && input->share == CUT_PARTITION;
+    for (uint32_t k = 0; is_dealt && k < j->runs[input->from].planned->partitions; k++) {
+      bytes[k] += j->runs[input->from].partition_bytes[k];
+      all += j->runs[input->from].partition_bytes[k];
+    }
+  }
+  return all;
+}
+
+/*
+ * Deals the partitions that a stage reads to its tasks by their bytes, to fewer tasks when these are few. All attempts of a
+ * task have the same. Without memory it stays as it was planned.
+ */
+static void deal(job *j, stage_run *stage) {
+  uint32_t n_tasks = stage->planned->n_tasks;
+  uint32_t partitions = n_tasks == 1 || j->settings.tasks > 0 ? 0 : partitions_of_inputs(j, stage->planned);
+  if (partitions == 0 || keeps_deal(j, stage)) {
+    return;
+  }
+  uint64_t *bytes = arena_array(j->plan.memory, partitions, sizeof *bytes);
+  uint32_t *parts = arena_array(j->plan.memory, n_tasks + 1, sizeof *parts);
+  planned_stage *planned = arena_alloc(j->plan.memory, sizeof *planned);
+  if (bytes == NULL || parts == NULL || planned == NULL) {
+    return;
+  }
+  uint64_t all = bytes_of_inputs(j, stage->planned, bytes);
+  const staging_dealing dealing = {.bytes = bytes, .partitions = partitions, .task_bytes = LEAST_TASK_BYTES};
+  *planned = *stage->planned;
+  planned->n_tasks = staging_deal(&dealing, n_tasks, parts);
+  planned->parts = parts;
+  if (planned->n_tasks < n_tasks || partitions > n_tasks) {
+    stage->planned = planned;
+    observe_dealt(j, stage, partitions, all);
+  }
+}
+
 /* -------------------------------------------------------------------- stages */
 
 static bool is_ready(const job *j, const stage_run *stage) {
@@ -117,25 +216,38 @@ static bool is_ready(const job *j, const stage_run *stage) {
       return false;
     }
   }
+  for (size_t i = 0; i < stage->planned->n_after; i++) {
+    if (j->runs[stage->planned->after[i]].state != STAGE_DONE) {
+      return false;
+    }
+  }
   return true;
 }
 
-void launch_ready(scheduler *s, job *j) {
-  if (j->is_recut) {
-    return;
+/* False: the job ends. */
+static bool launch_stage(scheduler *s, job *j, stage_run *stage) {
+  if (!is_ready(j, stage) ||
+      stage_step(&stage->state, STAGE_EVENT_INPUTS_READY, j->id, stage->planned->id) != STAGE_DO_SUBMIT) {
+    return true;
   }
-  for (size_t i = 0; i < j->n_runs; i++) {
-    stage_run *stage = &j->runs[i];
-    if (!is_ready(j, stage) ||
-        stage_step(&stage->state, STAGE_EVENT_INPUTS_READY, j->id, stage->planned->id) != STAGE_DO_SUBMIT) {
-      continue;
+  deal(j, stage);
+  for (uint32_t t = 0; t < stage->planned->n_tasks; t++) {
+    launch_attempt(s, j, stage, t);
+    if (j->is_draining || j->state != JOB_RUNNING) {
+      return false;
     }
-    for (uint32_t t = 0; t < stage->planned->n_tasks; t++) {
-      launch_attempt(s, j, stage, t);
-      if (j->is_draining || j->state != JOB_RUNNING) {
-        return;
-      }
-    }
+  }
+  return true;
+}
+
+/* Stages that others wait for first. */
+void launch_ready(scheduler *s, job *j) {
+  bool goes_on = j->recut == NULL;
+  for (size_t i = 0; goes_on && i < j->n_runs; i++) {
+    goes_on = !again_is_awaited(j, &j->runs[i]) || launch_stage(s, j, &j->runs[i]);
+  }
+  for (size_t i = 0; goes_on && i < j->n_runs; i++) {
+    goes_on = launch_stage(s, j, &j->runs[i]);
   }
 }
 
@@ -178,6 +290,9 @@ void launch_job(scheduler *s, job *j) {
 }
 
 void launch_recall(scheduler *s, const job *j) {
+  if (j->recut != NULL) {
+    planner_interrupt(s, j->recut);
+  }
   for (size_t i = 0; i < j->n_runs; i++) {
     const stage_run *stage = &j->runs[i];
     for (uint32_t t = 0; t < stage->planned->n_tasks; t++) {

@@ -151,6 +151,17 @@ static uint32_t reads_of(const cut_graph *graph, size_t place) {
   return n;
 }
 
+/* Which stages it waits for, and what is chosen then. */
+static void note_after(const planning *p, const cut_stage *from, job_profile *out, profile_stage *stage) {
+  uint32_t *after = from->n_after == 0 ? NULL : arena_array(out->memory, from->n_after, sizeof *after);
+  for (size_t i = 0; after != NULL && i < from->n_after; i++) {
+    after[i] = id_of(p, from->after[i]);
+  }
+  stage->after = after;
+  stage->n_after = after == NULL ? 0 : from->n_after;
+  stage->awaits = from->awaits == NULL ? "" : profile_say(out, "%s", from->awaits);
+}
+
 static void note_stage(const planning *p, size_t place, const observe_fills *fills, job_profile *out) {
   const cut_stage *from = &p->graph.stages[place];
   uint32_t n_tasks = place < p->n_stages ? p->stages[place].n_tasks : from->one_task ? 1 : p->n_tasks;
@@ -170,6 +181,7 @@ static void note_stage(const planning *p, size_t place, const observe_fills *fil
   stage->partitions = from->partitions;
   stage->n_reads = reads_of(&p->graph, place);
   stage->ordered = from->ordered || (place + 1 == p->graph.n_stages && p->ordered);
+  note_after(p, from, out, stage);
   for (size_t i = 0; i < from->n_inputs; i++) {
     const cut_input *input = &from->inputs[i];
     stage->inputs[i].how = how_shared(input, from->one_task);
@@ -207,16 +219,21 @@ static job_profile *fill_of(void *context, const held_need *need) {
   return profile_retain(need->filled);
 }
 
-/* Stages that another plan has taken the place of before they ran are dropped; who reads the others has changed. */
-static void note_change(const planning *plan, job_profile *p) {
+/* Stages that another plan takes the place of before they ran: their numbers may come again. */
+static void drop_stages(job_profile *p) {
   profile_stage *stage = NULL;
   LL_FOREACH(p->stages, stage) {
-    const planned_stage *planned = NULL;
-    for (size_t i = 0; planned == NULL && i < plan->n_stages; i++) {
-      planned = plan->stages[i].id.value == stage->id ? &plan->stages[i] : NULL;
+    stage->is_dropped = stage->is_dropped || stage->tasks == NULL;
+  }
+}
+
+/* Who reads the others has changed. */
+static void note_reads(const planning *plan, job_profile *p) {
+  for (size_t i = 0; i < plan->n_stages; i++) {
+    profile_stage *stage = profile_find_stage(p, plan->stages[i].id.value);
+    if (stage != NULL) {
+      stage->n_reads = (uint32_t)plan->stages[i].n_reads;
     }
-    stage->n_reads = planned == NULL ? stage->n_reads : (uint32_t)planned->n_reads;
-    stage->is_dropped = planned == NULL && stage->tasks == NULL;
   }
 }
 
@@ -238,8 +255,9 @@ void observe_planned(scheduler *s, job *j) {
           p, profile_say(p, "[%s] %s", need->stays_inline ? "it could not be held" : "released", need->name));
     }
   }
+  drop_stages(p);
   observe_plan(&j->plan, &fills, p);
-  note_change(&j->plan, p);
+  note_reads(&j->plan, p);
 }
 
 void observe_note(job *j, stage_id stage, const char *format, ...) {
@@ -249,6 +267,19 @@ void observe_note(job *j, stage_id stage, const char *format, ...) {
   vsnprintf(text, sizeof text, format, values);
   va_end(values);
   profile_add_note(j->observed, stage.value, text);
+}
+
+void observe_dealt(job *j, const stage_run *stage, uint32_t partitions, uint64_t bytes) {
+  uint32_t n_tasks = stage->planned->n_tasks;
+  profile_stage *of = profile_find_stage(j->observed, stage->planned->id.value);
+  buf size = {0};
+  profile_put_bytes(&size, bytes);
+  observe_note(j, stage->planned->id, "%u partitions in %u %s: %s", partitions, n_tasks,
+               n_tasks == 1 ? "task" : "tasks", size.failed ? "" : buf_cstr(&size));
+  buf_reset(&size);
+  if (of != NULL && of->tasks == NULL) {
+    of->n_tasks = n_tasks;
+  }
 }
 
 void observe_launched(job *j, const stage_run *stage, uint32_t task) {

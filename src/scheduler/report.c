@@ -128,6 +128,7 @@ static void on_finished(scheduler *s, const reported *at, const task_report *rep
     stage->rows += report->output.rows;
     stage->bytes += report->output.bytes;
     j->run_bytes += report->output.bytes;
+    again_gather(j, stage, &report->output);
   }
   count_with_rows(j, stage, report);
   task_step(&stage->tasks[at->task].state, TASK_EVENT_FINISHED, j->id, stage->tasks[at->task].attempt);

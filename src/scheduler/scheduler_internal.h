@@ -122,7 +122,11 @@ typedef struct planned_stage {
   const planned_input *inputs;
   bool ordered; /* its output */
   uint32_t partitions;
-  size_t n_reads; /* inputs of later stages that it is */
+  size_t n_reads;        /* inputs of later stages that it is */
+  size_t n_after;        /* stages that are to be done before it begins, beside its inputs */
+  const uint32_t *after; /* their places */
+  const uint32_t *
+      parts; /* n_tasks + 1: task t reads the partitions from parts[t] to before parts[t + 1]; NULL: as many each */
 } planned_stage;
 
 /* What is wanted of the rows of a held input. */
@@ -214,7 +218,12 @@ bool freshness_is_outrun(const scheduler *s, const entry_view *view);
 /* How many tasks the lowered query is to be split into. */
 uint32_t cutting_tasks(const scheduler *s, const planning *p);
 
-/* staging.c: encodes the stage plans and works out what tasks read of sources. Thread: a planning thread. */
+static inline bool is_same_mark(cut_mark a, cut_mark b) {
+  return a.high == b.high && a.low == b.low;
+}
+
+/* staging.c: encodes the stage plans and works out what tasks read of sources, but of stages of which p->cut has facts: these
+ * stay without id. Thread: a planning thread. */
 hf_status staging_prepare(scheduler *s, planning *p, hf_error *error);
 
 typedef struct planner planner;
@@ -254,7 +263,10 @@ typedef struct stage_run {
   stage_task *tasks; /* planned->n_tasks */
   uint32_t n_done, n_with_rows;
   size_t n_reads_left;
-  uint64_t rows, bytes; /* of its committed output */
+  uint64_t rows, bytes;      /* of its committed output */
+  uint64_t *partition_bytes; /* thereof in each of planned->partitions; NULL: not known */
+  size_t n_watched;          /* 0: not known */
+  range_summary *watched;    /* of columns of its output */
 } stage_run;
 
 /* A session that has jobs or holds. */
@@ -290,7 +302,8 @@ typedef struct job {
   size_t n_runs;    /* stages of the latest plan */
   stage_run *runs;  /* in the plan's memory */
   size_t n_running; /* attempts with the executor */
-  bool is_recut; /* its rest is being cut again, which counts as an attempt: nothing is launched meanwhile */
+  const planning *
+      recut; /* its rest is being cut again, which counts as an attempt: nothing is launched meanwhile; or NULL */
   bool is_draining; /* these shall end, then `drained` is raised */
   job_event drained;
   uint64_t started_us, rows, bytes;
@@ -418,9 +431,11 @@ void launch_job(scheduler *s, job *j);
 /* Submits the tasks of all stages whose inputs are there. */
 void launch_ready(scheduler *s, job *j);
 void launch_attempt(scheduler *s, job *j, stage_run *stage, uint32_t task);
+/* Whether tasks of a stage share what tasks of another, at place `from`, wrote: its reader may rely on who has which rows. */
+bool launch_splits(const planned_stage *to, uint32_t from);
 /* A stage that waits. False: no memory. */
 bool launch_run_make(const planned_stage *planned, arena *a, stage_run *out);
-/* Cancels all attempts. */
+/* Cancels all attempts, and the cutting of the rest. */
 void launch_recall(scheduler *s, const job *j);
 /* The blocks of a stage that is done, task by task; in `a`. NULL: no memory. */
 block_ref *launch_output_refs(const job *j, const stage_run *stage, arena *a);
@@ -428,6 +443,10 @@ block_ref *launch_output_refs(const job *j, const stage_run *stage, arena *a);
 void launch_locate_error(const planning *p, hf_error *error);
 
 /* again.c */
+/* Notes what a task of the stage gave. */
+void again_gather(job *j, stage_run *stage, const task_output *output);
+/* Whether a stage that has not begun waits for it, though it need not read it. */
+bool again_is_awaited(const job *j, const stage_run *stage);
 /* After a stage that gave other than was guessed: has the rest cut again, and launches then. False: it is not worth it. */
 bool again_try(scheduler *s, job *j, const stage_run *done);
 
@@ -443,6 +462,8 @@ void observe_plan(const planning *p, const observe_fills *fills, job_profile *ou
 void observe_planned(scheduler *s, job *j);
 /* Why something was chosen, below a stage (id 0: below all). */
 void observe_note(job *j, stage_id stage, const char *format, ...) HF_PRINTF(3, 4);
+/* A stage will run in other tasks than was planned, by the bytes of the partitions that they read. */
+void observe_dealt(job *j, const stage_run *stage, uint32_t partitions, uint64_t bytes);
 void observe_launched(job *j, const stage_run *stage, uint32_t task);
 /* An attempt has ended. */
 void observe_reported(job *j, const task_report *report);

@@ -318,17 +318,32 @@ static hf_status stage_of_cut(scheduler *s, const planning *p, size_t number, pl
     pieces[i] = (stage_piece){.text = from->pieces[i].text, .input = from->pieces[i].input};
   }
   out->n_tasks = from->one_task ? 1 : p->n_tasks;
+  out->n_after = from->n_after;
+  out->after = from->after;
   out->ordered = from->ordered || (is_last && p->ordered);
   HF_TRY(cut_inputs(s, p, from, inputs, out, error));
   plan.inputs = inputs;
   plan.output = (stage_output){.partitions = from->partitions == 0 ? 1 : from->partitions,
                                .ordered = out->ordered,
                                .held = is_last && p->is_fill,
-                               .columns = is_last ? p->columns : from->columns};
+                               .columns = is_last ? p->columns : from->columns,
+                               .n_watched = from->n_watched,
+                               .watched = from->watched};
   return pack(s, p, &plan, out, error);
 }
 
+/* A stage that was launched before the rest was cut again is there already. */
+static bool was_launched(const planning *p, size_t place) {
+  for (size_t i = 0; i < p->cut.n_facts; i++) {
+    if (is_same_mark(p->cut.facts[i].mark, p->graph.stages[place].mark)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 hf_status staging_prepare(scheduler *s, planning *p, hf_error *error) {
+  uint32_t next = p->first_stage.value;
   bool is_cut = p->graph.n_stages > 0;
   size_t n = is_cut ? p->graph.n_stages : 1;
   planned_stage *stages = arena_array(p->memory, n, sizeof *stages);
@@ -336,7 +351,10 @@ hf_status staging_prepare(scheduler *s, planning *p, hf_error *error) {
     return no_memory(error);
   }
   for (size_t i = 0; i < n; i++) {
-    stages[i].id.value = p->first_stage.value + (uint32_t)i;
+    if (is_cut && was_launched(p, i)) {
+      continue;
+    }
+    stages[i].id.value = next++;
     HF_TRY(is_cut ? stage_of_cut(s, p, i, &stages[i], error) : stage_of_lowered(s, p, &stages[i], error));
     for (size_t k = 0; k < stages[i].n_inputs; k++) {
       const planned_input *input = &stages[i].inputs[k];

@@ -50,6 +50,32 @@ void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t
   *count = (uint32_t)(end - begin) + (end < partitions && FAULT("staging.partition_twice") ? 1 : 0);
 }
 
+static uint32_t tasks_of(const staging_dealing *dealing, uint32_t n, uint64_t all) {
+  uint64_t most = dealing->partitions < n ? dealing->partitions : n;
+  uint64_t wanted = dealing->task_bytes == 0 ? most : all / dealing->task_bytes;
+  return (uint32_t)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+uint32_t staging_deal(const staging_dealing *dealing, uint32_t n, uint32_t *out) {
+  double all = 0, so_far = 0;
+  for (uint32_t p = 0; p < dealing->partitions; p++) {
+    all += (double)dealing->bytes[p];
+  }
+  uint32_t n_tasks = tasks_of(dealing, n, (uint64_t)all), t = 1;
+  out[0] = 0;
+  for (uint32_t p = 0; p < dealing->partitions && t < n_tasks; p++) {
+    double half = (double)dealing->bytes[p] / 2, end = all * t / n_tasks;
+    bool is_over = p > out[t - 1] && so_far + half > end;    /* more of it lies behind the border */
+    bool is_needed = dealing->partitions - p == n_tasks - t; /* by those who come, one each */
+    if (is_over || is_needed) {
+      out[t++] = p;
+    }
+    so_far += (double)dealing->bytes[p];
+  }
+  out[n_tasks] = dealing->partitions - (FAULT("staging.skip_partition") ? 1 : 0);
+  return n_tasks;
+}
+
 block_ref *staging_partition_refs(const block_ref *refs, size_t n_refs, uint32_t first, uint32_t count,
                                   arena *a, size_t *n_out) {
   block_ref *out = arena_array(a, n_refs, sizeof *out);

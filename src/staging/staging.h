@@ -59,6 +59,15 @@ hf_status staging_whole(const staging_query *q, const char *why, cut_graph *out,
 hf_status staging_files(const source_share *share, arena *a, task_input *out, hf_error *error);
 /* Which of so many partitions task t of n reads; *count may be 0. */
 void staging_partitions_of(uint32_t partitions, uint32_t t, uint32_t n, uint32_t *first, uint32_t *count);
+/* What partitions of a stage's inputs hold. */
+typedef struct staging_dealing {
+  const uint64_t *bytes; /* of each partition */
+  uint32_t partitions;   /* at least 1 */
+  uint64_t task_bytes;   /* what a task should have at least */
+} staging_dealing;
+/* Deals partitions to at most n tasks, in runs of about as many bytes, each of at least one partition: task t has those from
+ * out[t] to before out[t + 1]. Returns how many tasks, at least 1. */
+uint32_t staging_deal(const staging_dealing *dealing, uint32_t n, uint32_t *out);
 /* Task t's part of `refs`, of n tasks: by their number, cut inside where need be. In `a`; NULL: no memory. */
 block_ref *staging_share_refs(const block_ref *refs, size_t n_refs, uint32_t t, uint32_t n, arena *a,
                               size_t *n_out);

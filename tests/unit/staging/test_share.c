@@ -94,12 +94,64 @@ static void partition_refs_of_no_partition_are_none(void **state) {
   arena_free(a);
 }
 
+/* Every partition once, in order, and every task at least one. */
+static uint32_t dealt(const uint64_t *bytes, uint32_t partitions, uint32_t n, uint32_t *out) {
+  const staging_dealing dealing = {.bytes = bytes, .partitions = partitions, .task_bytes = 100};
+  uint32_t n_tasks = staging_deal(&dealing, n, out);
+  assert_in_range(n_tasks, 1, n);
+  assert_int_equal(out[0], 0);
+  assert_int_equal(out[n_tasks], partitions);
+  for (uint32_t t = 0; t < n_tasks; t++) {
+    assert_true(out[t] < out[t + 1]);
+  }
+  return n_tasks;
+}
+
+static void partitions_of_few_bytes_are_one_task(void **state) {
+  (void)state;
+  uint32_t out[4];
+  assert_int_equal(dealt((uint64_t[]){0, 0, 0}, 3, 3, out), 1);
+  assert_int_equal(dealt((uint64_t[]){60, 70, 60}, 3, 3, out), 1);
+  assert_int_equal(dealt((uint64_t[]){60, 70, 75}, 3, 3, out), 2);
+  assert_int_equal(dealt((uint64_t[]){1000, 1000, 1000}, 3, 3, out), 3);
+}
+
+static void partitions_of_uneven_bytes_are_dealt_by_these(void **state) {
+  (void)state;
+  uint32_t out[5];
+  assert_int_equal(dealt((uint64_t[]){900, 10, 10, 10, 10, 10, 10, 10}, 8, 2, out), 2);
+  assert_int_equal(out[1], 1);
+  assert_int_equal(dealt((uint64_t[]){10, 10, 10, 10, 10, 10, 10, 900}, 8, 2, out), 2);
+  assert_int_equal(out[1], 7);
+  assert_int_equal(dealt((uint64_t[]){100, 100, 100, 100, 100, 100, 100, 100}, 8, 4, out), 4);
+  assert_memory_equal(out, ((uint32_t[]){0, 2, 4, 6, 8}), sizeof out);
+  assert_int_equal(dealt((uint64_t[]){0, 0, 0, 900}, 4, 4, out), 4); /* none is left without */
+}
+
+static void partitions_of_any_bytes_are_dealt_once(void **state) {
+  (void)state;
+  uint64_t bytes[MOST], seed = 7;
+  uint32_t out[MOST + 1];
+  for (uint32_t partitions = 1; partitions <= MOST; partitions++) {
+    for (uint32_t p = 0; p < partitions; p++) {
+      seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+      bytes[p] = (seed >> 60) < 6 ? 0 : seed >> 54;
+    }
+    for (uint32_t n = 1; n <= MOST; n++) {
+      dealt(bytes, partitions, n, out);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest cases[] = {
       cmocka_unit_test(shares_of_any_number_of_tasks_cover_every_location_once),
       cmocka_unit_test(shares_of_as_many_tasks_are_the_locations_themselves),
       cmocka_unit_test(partitions_of_tasks_are_those_whose_number_scales_to_theirs),
       cmocka_unit_test(partition_refs_of_no_partition_are_none),
+      cmocka_unit_test(partitions_of_few_bytes_are_one_task),
+      cmocka_unit_test(partitions_of_uneven_bytes_are_dealt_by_these),
+      cmocka_unit_test(partitions_of_any_bytes_are_dealt_once),
   };
   return cmocka_run_group_tests(cases, NULL, NULL);
 }
