@@ -7,6 +7,7 @@
  */
 #include "channel/channel_internal.h"
 
+#include "arrow/row_sort.h"
 #include "base/fault.h"
 
 #include <string.h>
@@ -28,9 +29,7 @@ typedef struct writer_state {
   batch_builder *model;
   batch_builder **builders; /* by partition; NULL where no row has been */
   uint64_t bytes;           /* of all builders */
-  size_t *starts;           /* partitions + 1: where each one's row numbers start */
-  uint32_t *numbers;
-  size_t numbers_capacity;
+  row_sort sort;            /* of rows that come with partitions */
 } writer_state;
 
 static hf_status no_memory(hf_error *error) {
@@ -175,42 +174,10 @@ static hf_status append_in_steps(writer_state *s, piece p, hf_error *error) {
   return keep_budget(s, error);
 }
 
-/* Sorts row numbers by partition (a counting sort). */
-static hf_status sort_rows(writer_state *s, size_t rows, const uint32_t *partitions, hf_error *error) {
-  uint32_t n = s->writer->partitions;
-  if (rows > s->numbers_capacity) {
-    uint32_t *numbers = mem_realloc(s->numbers, rows * sizeof *numbers);
-    if (numbers == NULL) {
-      return no_memory(error);
-    }
-    s->numbers = numbers;
-    s->numbers_capacity = rows;
-  }
-  memset(s->starts, 0, ((size_t)n + 1) * sizeof *s->starts);
-  for (size_t i = 0; i < rows; i++) {
-    if (partitions[i] >= n) {
-      return error_set(error, HF_E_INTERNAL, "a partition number is out of range: %u of %u", partitions[i],
-                       n);
-    }
-    s->starts[partitions[i] + 1]++;
-  }
-  for (uint32_t p = 0; p < n; p++) {
-    s->starts[p + 1] += s->starts[p];
-  }
-  /* Each start is moved to its partition's end, which is the next one's start. */
-  for (size_t i = 0; i < rows; i++) {
-    s->numbers[s->starts[partitions[i]]++] = (uint32_t)i;
-  }
-  return HF_OK;
-}
-
 static hf_status state_append(void *state, const struct ArrowArray *rows, const uint32_t *partitions,
                               hf_error *error) {
   writer_state *s = state;
-  size_t count = (size_t)rows->length, first = 0;
-  if (count > UINT32_MAX) {
-    return error_set(error, HF_E_LIMIT, "an array has too many rows: %zu", count);
-  }
+  size_t count = (size_t)rows->length;
   if ((partitions == NULL) != (s->writer->partitions == 1) && count > 0) {
     return error_set(error, HF_E_INTERNAL, "rows come %s partition numbers for a channel of %u",
                      partitions == NULL ? "without" : "with", s->writer->partitions);
@@ -218,14 +185,16 @@ static hf_status state_append(void *state, const struct ArrowArray *rows, const 
   if (partitions == NULL || count == 0) {
     return count == 0 ? HF_OK : append_in_steps(s, (piece){.rows = rows, .count = count}, error);
   }
-  HF_TRY(sort_rows(s, count, partitions, error));
+  HF_TRY(row_sort_by(&s->sort, partitions, count, error));
   for (uint32_t p = 0; p < s->writer->partitions; p++) {
-    piece part = {
-        .partition = p, .rows = rows, .numbers = s->numbers, .first = first, .count = s->starts[p] - first};
+    piece part = {.partition = p,
+                  .rows = rows,
+                  .numbers = s->sort.numbers,
+                  .first = row_sort_first(&s->sort, p),
+                  .count = row_sort_count(&s->sort, p)};
     if (part.count > 0) {
       HF_TRY(append_in_steps(s, part, error));
     }
-    first = s->starts[p];
   }
   return HF_OK;
 }
@@ -239,8 +208,7 @@ static void state_discard(void *state) {
   }
   batch_builder_free(s->model);
   mem_free(s->builders);
-  mem_free(s->starts);
-  mem_free(s->numbers);
+  row_sort_reset(&s->sort);
   mem_free(s->route.targets);
   mem_free(s);
 }
@@ -272,11 +240,11 @@ static hf_status state_init(writer_state *s, const struct ArrowSchema *incoming,
   const channel_writer *w = s->writer;
   struct ArrowSchema block_schema;
   s->builders = mem_zalloc(w->partitions, sizeof(batch_builder *));
-  s->starts = mem_zalloc((size_t)w->partitions + 1, sizeof *s->starts);
   s->route.targets = mem_zalloc(w->most_targets, sizeof(connection *));
-  if (s->builders == NULL || s->starts == NULL || s->route.targets == NULL) {
+  if (s->builders == NULL || s->route.targets == NULL) {
     return no_memory(error);
   }
+  HF_TRY(row_sort_init(&s->sort, w->partitions, error));
   HF_TRY(batch_builder_new_for(incoming, BATCH_OF_ENGINE, &s->model, error));
   HF_TRY(arrow_block_schema(incoming, &block_schema, error));
   hf_status status = tell_schema(w, &block_schema, error);

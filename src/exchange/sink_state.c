@@ -13,6 +13,7 @@
 #include "exchange/sink_internal.h"
 
 #include "arrow/ipc.h"
+#include "arrow/row_sort.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -40,9 +41,7 @@ struct sink_state {
   batch_builder *model;     /* the first; what the others are made like */
   batch_builder **builders; /* by partition; NULL where no row has been */
   uint64_t bytes;           /* of all builders, as accounted */
-  size_t *starts;           /* partitions + 1: where each one's row numbers start */
-  uint32_t *numbers;
-  size_t numbers_capacity;
+  row_sort sort;            /* of rows that come with partitions */
 };
 
 static hf_status no_memory(hf_error *error) {
@@ -391,35 +390,6 @@ static hf_status append_in_steps(sink_state *t, piece p, uint64_t average, hf_er
   return HF_OK;
 }
 
-/* Sorts row numbers by partition (a counting sort). */
-static hf_status sort_rows(sink_state *t, size_t rows, const uint32_t *partitions, hf_error *error) {
-  uint32_t n = t->sink->options.partitions;
-  if (rows > t->numbers_capacity) {
-    uint32_t *numbers = mem_realloc(t->numbers, rows * sizeof *numbers);
-    if (numbers == NULL) {
-      return no_memory(error);
-    }
-    t->numbers = numbers;
-    t->numbers_capacity = rows;
-  }
-  memset(t->starts, 0, ((size_t)n + 1) * sizeof *t->starts);
-  for (size_t i = 0; i < rows; i++) {
-    if (partitions[i] >= n) {
-      return error_set(error, HF_E_INTERNAL, "a partition number is out of range: %u of %u", partitions[i],
-                       n);
-    }
-    t->starts[partitions[i] + 1]++;
-  }
-  for (uint32_t p = 0; p < n; p++) {
-    t->starts[p + 1] += t->starts[p];
-  }
-  /* Each start is moved to its partition's end, which is the next one's start. */
-  for (size_t i = 0; i < rows; i++) {
-    t->numbers[t->starts[partitions[i]]++] = (uint32_t)i;
-  }
-  return HF_OK;
-}
-
 hf_status sink_state_append(sink_state *t, const struct ArrowArray *rows, const uint32_t *partitions,
                             hf_error *error) {
   size_t count = (size_t)rows->length;
@@ -433,19 +403,17 @@ hf_status sink_state_append(sink_state *t, const struct ArrowArray *rows, const 
   if (count == 0) {
     return HF_OK;
   }
-  if (count > UINT32_MAX) {
-    return error_set(error, HF_E_LIMIT, "an array has too many rows: %zu", count);
-  }
-  HF_TRY(sort_rows(t, count, partitions, error));
+  HF_TRY(row_sort_by(&t->sort, partitions, count, error));
   uint64_t average = batch_builder_cost(t->model, rows, 0, rows->length) / count + 1;
-  size_t first = 0;
   for (uint32_t p = 0; p < t->sink->options.partitions; p++) {
-    piece part = {
-        .partition = p, .rows = rows, .numbers = t->numbers, .first = first, .count = t->starts[p] - first};
+    piece part = {.partition = p,
+                  .rows = rows,
+                  .numbers = t->sort.numbers,
+                  .first = row_sort_first(&t->sort, p),
+                  .count = row_sort_count(&t->sort, p)};
     if (part.count > 0) {
       HF_TRY(append_in_steps(t, part, average, error));
     }
-    first = t->starts[p];
   }
   return HF_OK;
 }
@@ -456,12 +424,12 @@ static hf_status state_init(sink_state *t, const struct ArrowSchema *incoming, b
                             hf_error *error) {
   uint32_t partitions = t->sink->options.partitions;
   t->builders = mem_zalloc(partitions, sizeof(batch_builder *));
-  t->starts = mem_zalloc((size_t)partitions + 1, sizeof *t->starts);
   t->n_parts = t->sink->columns.n_columns + 1;
   t->parts = mem_zalloc(t->n_parts, sizeof *t->parts);
-  if (t->builders == NULL || t->starts == NULL || t->parts == NULL) {
+  if (t->builders == NULL || t->parts == NULL) {
     return no_memory(error);
   }
+  HF_TRY(row_sort_init(&t->sort, partitions, error));
   HF_TRY(batch_builder_new_for(incoming, source, &t->model, error));
   account(t, 0, t->model);
   HF_TRY(sink_schema(t->sink, incoming, error));
@@ -527,8 +495,7 @@ void sink_state_discard(sink_state *t) {
   mem_free(t->parts);
   written_file_reset(&t->file);
   mem_free(t->builders);
-  mem_free(t->starts);
-  mem_free(t->numbers);
+  row_sort_reset(&t->sort);
   mem_free(t->path);
   mem_free(t);
 }
