@@ -123,6 +123,22 @@ bool data_type_equal(const data_type *a, const data_type *b) {
   return true;
 }
 
+size_t data_type_value_bytes(const data_type *type) {
+  static const uint8_t bytes[TYPE_KIND_COUNT] = {
+      [TYPE_BOOLEAN] = 1,     [TYPE_TINYINT] = 1,      [TYPE_UTINYINT] = 1,     [TYPE_SMALLINT] = 2,
+      [TYPE_USMALLINT] = 2,   [TYPE_INTEGER] = 4,      [TYPE_UINTEGER] = 4,     [TYPE_FLOAT] = 4,
+      [TYPE_DATE] = 4,        [TYPE_BIGINT] = 8,       [TYPE_UBIGINT] = 8,      [TYPE_DOUBLE] = 8,
+      [TYPE_TIME] = 8,        [TYPE_TIME_NS] = 8,      [TYPE_TIME_TZ] = 8,      [TYPE_TIMESTAMP] = 8,
+      [TYPE_TIMESTAMP_S] = 8, [TYPE_TIMESTAMP_MS] = 8, [TYPE_TIMESTAMP_NS] = 8, [TYPE_TIMESTAMP_TZ] = 8,
+      [TYPE_HUGEINT] = 16,    [TYPE_UHUGEINT] = 16,    [TYPE_DECIMAL] = 16,     [TYPE_UUID] = 16,
+      [TYPE_INTERVAL] = 16,
+  };
+  if (type->kind == TYPE_ENUM) {
+    return type->n_names <= UINT8_MAX ? 1 : type->n_names <= UINT16_MAX ? 2 : 4;
+  }
+  return bytes[type->kind];
+}
+
 bool data_type_contains(const data_type *type, type_kind kind) {
   if (type->kind == kind) {
     return true;

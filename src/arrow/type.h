@@ -80,6 +80,9 @@ const char *type_kind_name(type_kind kind);
 bool data_type_equal(const data_type *a, const data_type *b);
 /* Tells whether the tree holds a type of this kind at any depth. */
 bool data_type_contains(const data_type *type, type_kind kind);
+/* Bytes of a value in DuckDB's Arrow array of the type, where BOOLEAN is bool8, DECIMAL has 128 bits, and an ENUM its index;
+ * 0: not of one size. */
+size_t data_type_value_bytes(const data_type *type);
 /* Copies into another arena; NULL for lack of memory. */
 const data_type *data_type_copy(const data_type *type, arena *a);
 hf_status schema_copy(const schema *from, arena *a, schema *out, hf_error *error);

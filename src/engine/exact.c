@@ -82,46 +82,6 @@ static void copy_intervals(direction d, place at, size_t count) {
 
 /* ----------------------------------------------------------------------- union */
 
-/* Bytes of a value in the second buffer, which must make sense where it is marked; 0: needs none. */
-static size_t value_bytes(const data_type *type) {
-  switch (type->kind) {
-    case TYPE_BOOLEAN: /* bool8 */
-    case TYPE_TINYINT:
-    case TYPE_UTINYINT:
-      return 1;
-    case TYPE_SMALLINT:
-    case TYPE_USMALLINT:
-      return 2;
-    case TYPE_INTEGER:
-    case TYPE_UINTEGER:
-    case TYPE_FLOAT:
-    case TYPE_DATE:
-      return 4;
-    case TYPE_HUGEINT:
-    case TYPE_UHUGEINT:
-    case TYPE_DECIMAL:
-    case TYPE_UUID:
-    case TYPE_INTERVAL:
-      return 16;
-    case TYPE_ENUM: /* an index, as wide as their number needs */
-      return type->n_names <= UINT8_MAX ? 1 : type->n_names <= UINT16_MAX ? 2 : 4;
-    case TYPE_BIGINT:
-    case TYPE_UBIGINT:
-    case TYPE_DOUBLE:
-    case TYPE_TIME:
-    case TYPE_TIME_NS:
-    case TYPE_TIME_TZ:
-    case TYPE_TIMESTAMP:
-    case TYPE_TIMESTAMP_S:
-    case TYPE_TIMESTAMP_MS:
-    case TYPE_TIMESTAMP_NS:
-    case TYPE_TIMESTAMP_TZ:
-      return 8;
-    default:
-      return 0;
-  }
-}
-
 /* The first member but number 0 whose array has a validity. */
 static size_t marking_member(const data_type *type) {
   for (size_t i = 1; i < type->n_children; i++) {
@@ -134,7 +94,7 @@ static size_t marking_member(const data_type *type) {
 
 /* Makes a row of an array that DuckDB has just made, and that is NULL there, a value of zeros. */
 static void mark(const data_type *type, struct ArrowArray *array, int64_t row) {
-  size_t bytes = value_bytes(type);
+  size_t bytes = data_type_value_bytes(type);
   uint8_t *validity = (uint8_t *)array->buffers[0];
   validity[row / 8] |= (uint8_t)(1 << row % 8);
   array->null_count--;

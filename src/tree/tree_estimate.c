@@ -94,30 +94,16 @@ double tree_share_passed(const tree_expression *condition) {
   return share < LEAST ? LEAST : share;
 }
 
+/* About; of what has no size of its own, texts are taken to be short and all else to be long. */
 static double width_of(const data_type *type) {
+  enum { TEXT_BYTES = 24, LONG_BYTES = 64, OTHER_BYTES = 8 };
+  size_t bytes = data_type_value_bytes(type);
   switch (type->kind) {
     case TYPE_NULL:
-    case TYPE_BOOLEAN:
-    case TYPE_TINYINT:
-    case TYPE_UTINYINT:
       return 1;
-    case TYPE_SMALLINT:
-    case TYPE_USMALLINT:
-      return 2;
-    case TYPE_INTEGER:
-    case TYPE_UINTEGER:
-    case TYPE_FLOAT:
-    case TYPE_DATE:
-      return 4;
-    case TYPE_HUGEINT:
-    case TYPE_UHUGEINT:
-    case TYPE_DECIMAL:
-    case TYPE_INTERVAL:
-    case TYPE_UUID:
-      return 16;
     case TYPE_VARCHAR:
-    case TYPE_ENUM:
-      return 24;
+    case TYPE_ENUM: /* crosses as text */
+      return TEXT_BYTES;
     case TYPE_JSON:
     case TYPE_BLOB:
     case TYPE_GEOMETRY:
@@ -126,9 +112,9 @@ static double width_of(const data_type *type) {
     case TYPE_STRUCT:
     case TYPE_MAP:
     case TYPE_UNION:
-      return 64;
+      return LONG_BYTES;
     default:
-      return 8;
+      return bytes == 0 ? OTHER_BYTES : (double)bytes;
   }
 }
 

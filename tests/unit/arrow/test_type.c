@@ -71,6 +71,27 @@ static void type_sql_is_what_duckdb_parses(void **state) {
   }
 }
 
+static void type_bytes_are_those_of_a_value(void **state) {
+  (void)state;
+  static const struct {
+    type_kind kind;
+    size_t bytes;
+  } cases[] = {{TYPE_BOOLEAN, 1},      {TYPE_USMALLINT, 2}, {TYPE_DATE, 4},      {TYPE_TIME_TZ, 8},
+               {TYPE_TIMESTAMP_NS, 8}, {TYPE_UUID, 16},     {TYPE_INTERVAL, 16}, {TYPE_DECIMAL, 16},
+               {TYPE_NULL, 0},         {TYPE_VARCHAR, 0},   {TYPE_BIT, 0},       {TYPE_LIST, 0},
+               {TYPE_UNION, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_int_equal(data_type_value_bytes(&(data_type){.kind = cases[i].kind}), cases[i].bytes);
+  }
+  static const struct {
+    size_t n_names, bytes;
+  } enums[] = {{1, 1}, {255, 1}, {256, 2}, {65535, 2}, {65536, 4}};
+  for (size_t i = 0; i < sizeof enums / sizeof enums[0]; i++) {
+    data_type of = {.kind = TYPE_ENUM, .n_names = enums[i].n_names};
+    assert_int_equal(data_type_value_bytes(&of), enums[i].bytes);
+  }
+}
+
 static void type_copy_is_equal_and_its_own(void **state) {
   (void)state;
   arena *a = arena_new();
@@ -265,6 +286,7 @@ static void type_decimals_of_128_bits_are_alike_however_written(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(type_sql_is_what_duckdb_parses),
+      cmocka_unit_test(type_bytes_are_those_of_a_value),
       cmocka_unit_test(type_copy_is_equal_and_its_own),
       cmocka_unit_test(schema_copy_without_memory_fails_cleanly),
       cmocka_unit_test(type_of_every_kind_survives_arrow),
