@@ -71,6 +71,12 @@ static inline channel_edge *rig_edge(rig *r, uint32_t writers, uint32_t readers,
   return edge;
 }
 
+/* Opens with one edge, from one task to one other. */
+static inline channel_edge *rig_open_edge(rig *r, channel_share share) {
+  rig_open(r);
+  return rig_edge(r, 1, 1, share);
+}
+
 static inline void rig_start(rig *r, uint32_t tasks) {
   r->options.n_edges = r->n_edges;
   r->options.tasks = tasks;
@@ -349,6 +355,22 @@ static inline void rig_check(rig *r, hf_status expected) {
     fail_msg("the set's check says %d and not %d: %s", status, expected, error.message);
   }
   hf_error_reset(&error);
+}
+
+/* ---------------------------------------------------------------------- pair */
+
+/* Starts a set of one edge with its writer, task 0, and its reader, task 1. */
+static inline void rig_start_pair(rig *r, rig_writer *w, rig_reader *d) {
+  rig_start(r, 2);
+  rig_writer_init(w, r, 0, 0, 0);
+  rig_reader_init(d, r, 1, 0, 0);
+}
+
+/* After both have succeeded. */
+static inline void rig_close_pair(rig *r, rig_reader *d) {
+  rig_check(r, HF_OK);
+  rig_reader_free(d);
+  rig_close(r);
 }
 
 #endif

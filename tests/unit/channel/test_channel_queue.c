@@ -12,11 +12,8 @@ static void channel_queue_full_connection_holds_no_more_than_its_bound(void **st
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
-  rig_start(&r, 2);
-  rig_writer_init(&w, &r, 0, 0, 0);
-  rig_reader_init(&d, &r, 1, 0, 0);
+  rig_open_edge(&r, CHANNEL_SPLIT);
+  rig_start_pair(&r, &w, &d);
   rig_writer_start(&w);
   rig_wait_for(&r, 1); /* the writer, before anybody reads */
   channel_stats stats = rig_stats(&r, 0);
@@ -33,9 +30,7 @@ static void channel_queue_full_connection_holds_no_more_than_its_bound(void **st
   assert_int_equal(stats.cut_short, 0);
   assert_int_equal(stats.rows_written, 2000);
   assert_int_equal(stats.rows_read, 2000);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r);
+  rig_close_pair(&r, &d);
 }
 
 static void channel_queue_frame_larger_than_the_bound_is_admitted_alone(void **state) {
@@ -46,9 +41,7 @@ static void channel_queue_frame_larger_than_the_bound_is_admitted_alone(void **s
   rig_open(&r);
   r.options.bound_bytes = 100;
   rig_edge(&r, 1, 1, CHANNEL_SPLIT);
-  rig_start(&r, 2);
-  rig_writer_init(&w, &r, 0, 0, 0);
-  rig_reader_init(&d, &r, 1, 0, 0);
+  rig_start_pair(&r, &w, &d);
   rig_writer_start(&w);
   rig_wait_for(&r, 1);
   assert_int_equal(rig_stats(&r, 0).frames, 1);
@@ -58,9 +51,7 @@ static void channel_queue_frame_larger_than_the_bound_is_admitted_alone(void **s
   rig_reader_is_run(&d, 0, 0, 2000);
   assert_true(rig_stats(&r, 0).peak_bytes < largest_frame(&r, 0));
   assert_int_equal(rig_stats(&r, 0).spooled_frames, 0);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r);
+  rig_close_pair(&r, &d);
 }
 
 /* The bound is of the connection: 16 partitions for one reader have no bound of their own. */
@@ -69,11 +60,8 @@ static void channel_queue_partitions_of_one_reader_share_its_bound(void **state)
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_PARTITION)->partitions = 16;
-  rig_start(&r, 2);
-  rig_writer_init(&w, &r, 0, 0, 0);
-  rig_reader_init(&d, &r, 1, 0, 0);
+  rig_open_edge(&r, CHANNEL_PARTITION)->partitions = 16;
+  rig_start_pair(&r, &w, &d);
   rig_writer_start(&w);
   rig_wait_for(&r, 1);
   rig_reader_start(&d);
@@ -81,9 +69,7 @@ static void channel_queue_partitions_of_one_reader_share_its_bound(void **state)
   rig_writer_join(&w, HF_OK);
   assert_int_equal(d.n, 2000);
   assert_true(rig_stats(&r, 0).peak_bytes <= 8 << 10);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r);
+  rig_close_pair(&r, &d);
 }
 
 /* Runs writers and readers of edge 0 to their ends; tasks: writers first. */
@@ -334,12 +320,9 @@ static void channel_queue_reader_that_has_enough_stops_the_writer(void **state) 
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
-  rig_start(&r, 2);
-  rig_writer_init(&w, &r, 0, 0, 0);
+  rig_open_edge(&r, CHANNEL_SPLIT);
+  rig_start_pair(&r, &w, &d);
   w.arrays = INT64_MAX; /* would never end */
-  rig_reader_init(&d, &r, 1, 0, 0);
   d.most = 50;
   rig_writer_start(&w);
   rig_wait_for(&r, 1);
@@ -349,9 +332,7 @@ static void channel_queue_reader_that_has_enough_stops_the_writer(void **state) 
   assert_true(w.is_unwanted);
   assert_int_equal(rig_stats(&r, 0).cut_short, 1);
   assert_int_equal(rig_stats(&r, 0).ended, 1);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r);
+  rig_close_pair(&r, &d);
 }
 
 static void channel_queue_writer_goes_on_for_the_readers_that_are_left(void **state) {
@@ -387,20 +368,15 @@ static void channel_queue_reader_that_never_scans_lets_its_writer_end(void **sta
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
-  rig_start(&r, 2);
-  rig_writer_init(&w, &r, 0, 0, 0);
-  rig_reader_init(&d, &r, 1, 0, 0);
+  rig_open_edge(&r, CHANNEL_SPLIT);
+  rig_start_pair(&r, &w, &d);
   rig_writer_start(&w);
   rig_wait_for(&r, 1);
   assert_int_equal(channel_reader_new(r.set, &d.options, &d.reader, NULL), HF_OK);
   rig_reader_end(&d);
   rig_writer_join(&w, HF_OK);
   assert_true(w.is_unwanted);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r);
+  rig_close_pair(&r, &d);
 }
 
 static void channel_queue_writer_without_rows_ends_its_readers(void **state) {
@@ -408,12 +384,9 @@ static void channel_queue_writer_without_rows_ends_its_readers(void **state) {
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_ALL);
-  rig_start(&r, 2);
-  rig_writer_init(&w, &r, 0, 0, 0);
+  rig_open_edge(&r, CHANNEL_ALL);
+  rig_start_pair(&r, &w, &d);
   w.arrays = 0;
-  rig_reader_init(&d, &r, 1, 0, 0);
   rig_reader_start(&d);
   rig_wait_for(&r, 1);
   rig_writer_start(&w);
@@ -421,17 +394,14 @@ static void channel_queue_writer_without_rows_ends_its_readers(void **state) {
   rig_reader_join(&d, HF_OK);
   assert_true(d.is_at_end);
   assert_int_equal(d.n, 0);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r);
+  rig_close_pair(&r, &d);
 }
 
 static void channel_queue_second_end_of_a_writer_is_internal(void **state) {
   (void)state;
   rig r;
   rig_writer w;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_ALL);
+  rig_open_edge(&r, CHANNEL_ALL);
   rig_start(&r, 2);
   rig_writer_init(&w, &r, 0, 0, 0);
   rig_writer_begin(&w);
@@ -446,8 +416,7 @@ static void channel_queue_check_finds_a_reader_that_left_rows(void **state) {
   (void)state;
   rig r;
   rig_writer w;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_ALL);
+  rig_open_edge(&r, CHANNEL_ALL);
   rig_start(&r, 1);
   rig_writer_init(&w, &r, 0, 0, 0);
   w.arrays = 1;

@@ -29,8 +29,7 @@ static void channel_spool_takes_what_is_past_the_bound(void **state) {
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT)->spools = true;
+  rig_open_edge(&r, CHANNEL_SPLIT)->spools = true;
   rig_start(&r, 2);
   write_all(&r, &w);
   channel_stats stats = rig_stats(&r, 0);
@@ -43,9 +42,7 @@ static void channel_spool_takes_what_is_past_the_bound(void **state) {
   rig_reader_run(&d);
   rig_reader_expect(&d, HF_OK);
   rig_reader_is_run(&d, 0, 0, 2000);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r); /* asserts that the directory is gone */
+  rig_close_pair(&r, &d); /* asserts that the directory is gone */
 }
 
 /* A broadcast with one slow reader: the frame lies in the file once, for both. */
@@ -78,8 +75,7 @@ static void channel_spool_of_what_is_kept_gives_it_to_every_scan(void **state) {
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_ALL)->keeps = true;
+  rig_open_edge(&r, CHANNEL_ALL)->keeps = true;
   rig_start(&r, 2);
   write_all(&r, &w);
   rig_reader_init(&d, &r, 1, 0, 0);
@@ -96,9 +92,7 @@ static void channel_spool_of_what_is_kept_gives_it_to_every_scan(void **state) {
   assert_int_equal(channel_reader_rows(d.reader), 2000);
   assert_false(channel_reader_lacks_keeping(d.reader));
   rig_reader_end(&d);
-  rig_check(&r, HF_OK);
-  rig_reader_free(&d);
-  rig_close(&r);
+  rig_close_pair(&r, &d);
 }
 
 static void channel_spool_second_scan_of_what_is_not_kept_says_so(void **state) {
@@ -106,8 +100,7 @@ static void channel_spool_second_scan_of_what_is_not_kept_says_so(void **state) 
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_ALL)->spools = true;
+  rig_open_edge(&r, CHANNEL_ALL)->spools = true;
   rig_start(&r, 2);
   write_all(&r, &w);
   rig_reader_init(&d, &r, 1, 0, 0);
@@ -128,8 +121,7 @@ static void channel_spool_second_reading_of_a_scan_says_so(void **state) {
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_ALL)->spools = true;
+  rig_open_edge(&r, CHANNEL_ALL)->spools = true;
   rig_start(&r, 2);
   write_all(&r, &w);
   rig_reader_init(&d, &r, 1, 0, 0);
@@ -152,8 +144,7 @@ static void channel_spool_on_a_full_disk_says_so_to_all(void **state) {
   rig_writer w;
   rig_reader d;
   struct rlimit before;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT)->spools = true;
+  rig_open_edge(&r, CHANNEL_SPLIT)->spools = true;
   rig_start(&r, 2);
   rig_writer_init(&w, &r, 0, 0, 0);
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -179,8 +170,7 @@ static hf_status read_damaged(off_t cut, off_t changed) {
   rig_writer w;
   rig_reader d;
   char path[128];
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT)->spools = true;
+  rig_open_edge(&r, CHANNEL_SPLIT)->spools = true;
   rig_start(&r, 2);
   write_all(&r, &w);
   spool_path(&r, path, sizeof path);

@@ -15,8 +15,7 @@ static void channel_wait_ends_everywhere_when_the_set_fails(void **state) {
   rig r;
   rig_writer w[2];
   rig_reader d[2];
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
+  rig_open_edge(&r, CHANNEL_SPLIT);
   rig_edge(&r, 1, 1, CHANNEL_SPLIT);
   rig_edge(&r, 2, 1, CHANNEL_ALL)->ordered = true;
   rig_start(&r, 6); /* one that never begins */
@@ -45,8 +44,7 @@ static void channel_wait_after_the_failure_fails_at_once(void **state) {
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
+  rig_open_edge(&r, CHANNEL_SPLIT);
   rig_start(&r, 2);
   fail_set(&r, HF_E_QUERY);
   rig_writer_init(&w, &r, 0, 0, 0);
@@ -64,11 +62,8 @@ static void channel_wait_for_a_writer_that_is_gone_fails(void **state) {
   rig r;
   rig_writer w;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
-  rig_start(&r, 2);
-  rig_writer_init(&w, &r, 0, 0, 0);
-  rig_reader_init(&d, &r, 1, 0, 0);
+  rig_open_edge(&r, CHANNEL_SPLIT);
+  rig_start_pair(&r, &w, &d);
   rig_reader_start(&d);
   rig_wait_for(&r, 1);
   rig_writer_begin(&w);
@@ -128,8 +123,7 @@ static void channel_wait_of_all_lets_the_full_connection_spool(void **state) {
   rig r;
   rig_writer w[2];
   rig_reader d[2];
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
+  rig_open_edge(&r, CHANNEL_SPLIT);
   rig_edge(&r, 1, 1, CHANNEL_SPLIT);
   rig_start(&r, 2);
   for (uint32_t i = 0; i < 2; i++) {
@@ -237,8 +231,7 @@ static void channel_wait_of_readers_only_names_them(void **state) {
   (void)state;
   rig r;
   rig_reader d[2];
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
+  rig_open_edge(&r, CHANNEL_SPLIT);
   rig_edge(&r, 1, 1, CHANNEL_SPLIT);
   rig_start(&r, 2);
   for (uint32_t i = 0; i < 2; i++) {
@@ -262,8 +255,7 @@ static void channel_wait_for_a_task_that_has_ended_is_found(void **state) {
   (void)state;
   rig r;
   rig_reader d;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_SPLIT);
+  rig_open_edge(&r, CHANNEL_SPLIT);
   rig_start(&r, 2);
   rig_reader_init(&d, &r, 1, 0, 0);
   rig_reader_start(&d);

@@ -150,8 +150,7 @@ static void channel_writer_keeps_its_budget(void **state) {
   (void)state;
   rig r;
   rig_writer w;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_PARTITION)->partitions = 200;
+  rig_open_edge(&r, CHANNEL_PARTITION)->partitions = 200;
   r.edges[0].spools = true;
   rig_start(&r, 2);
   rig_writer_init(&w, &r, 0, 0, 0);
@@ -175,8 +174,7 @@ static void channel_writer_and_edges_that_do_not_fit_are_refused(void **state) {
   rig r;
   rig_writer w;
   rig_reader d, again;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_PARTITION)->partitions = 2;
+  rig_open_edge(&r, CHANNEL_PARTITION)->partitions = 2;
   rig_edge(&r, 1, 1, CHANNEL_ALL);
   rig_start(&r, 2);
   rig_writer_init(&w, &r, 0, 1, 0); /* no such writer */
@@ -292,8 +290,7 @@ static hf_status cross_once(rig *r) {
 static void channel_writer_without_memory_at_any_allocation_leaves_nothing(void **state) {
   (void)state;
   rig r;
-  rig_open(&r);
-  rig_edge(&r, 1, 1, CHANNEL_PARTITION)->partitions = 3;
+  rig_open_edge(&r, CHANNEL_PARTITION)->partitions = 3;
   r.edges[0].spools = true;
   r.options.n_edges = 1;
   r.options.tasks = 2;
