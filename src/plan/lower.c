@@ -262,6 +262,23 @@ static bool stands_in_place(const lowering *l, const relation *r) {
   return l->is_inside && !l->only_chain && l->nested < MOST_NESTED && r->view.kind == RELATION_SQL;
 }
 
+/* The name of a text that stands at a spot: one of its own, unless the spot is the same as another. */
+static hf_status use_at(lowering *l, const relation *r, const char *text, const sql_spot *spot,
+                        const char **name) {
+  for (size_t i = l->n_named; spot->same_as > 0 && i > 0; i--) {
+    if (l->named[i - 1].text == text && l->named[i - 1].offset == spot->same_as) {
+      *name = l->named[i - 1].name;
+      return HF_OK;
+    }
+  }
+  HF_TRY(lower_use_relation(l, r, spot->name, name));
+  if (!lower_grow(l->arena, (void **)&l->named, l->n_named, &l->named_capacity, sizeof *l->named)) {
+    return lower_out_of_memory(l);
+  }
+  l->named[l->n_named++] = (named_spot){text, spot->offset, *name};
+  return HF_OK;
+}
+
 hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const sql_spot *spot) {
   held_info info = {0};
   const relation *r = spot->bound == NULL ? NULL : lower_skip_inline(l, spot->bound, &info);
@@ -272,7 +289,7 @@ hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const 
     HF_TRY(put_in_place(l, list, r));
   } else if (r != NULL && lower_is_text(r)) {
     const char *name = NULL;
-    HF_TRY(lower_use_relation(l, r, spot->name, &name));
+    HF_TRY(use_at(l, r, text, spot, &name));
     HF_TRY(lower_put(l, list, name));
   } else {
     lower_input input;

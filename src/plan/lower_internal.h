@@ -15,6 +15,13 @@ typedef struct piece_list {
   int64_t run_origin;
 } piece_list;
 
+/* The last name that a spot got. */
+typedef struct named_spot {
+  const char *text; /* of the relation */
+  size_t offset;
+  const char *name;
+} named_spot;
+
 typedef struct lowering {
   const lower_knowledge *knowledge;
   arena *arena;
@@ -38,6 +45,8 @@ typedef struct lowering {
   unsigned nested;    /* bodies of views that are being written in place */
   bool only_chain;    /* none is */
   bool has_placed;    /* one was */
+  named_spot *named;  /* the names that spots of a text got which others are the same as */
+  size_t n_named, named_capacity;
 } lowering;
 
 /* Makes room for one more element in an arena's list. False: no memory. */

@@ -289,6 +289,14 @@ static hf_status walk_value(names_walk *w, struct json_object *node, const scope
   return status;
 }
 
+static void note_seen(const names_walk *w, struct json_object *ref) {
+  size_t offset = 0;
+  size_t at = w->seen != NULL && node_location(ref, &offset) ? token_list_find(w->tokens, offset) : SIZE_MAX;
+  if (at < w->tokens->count) {
+    w->seen[at] = true;
+  }
+}
+
 static hf_status walk_object(names_walk *w, struct json_object *node, const scope *s) {
   bool descend = true;
   if (node_is(node, "class", "SUBQUERY") && node_is(node, "subquery_type", "SCALAR")) {
@@ -298,8 +306,10 @@ static hf_status walk_object(names_walk *w, struct json_object *node, const scop
     return walk_query(w, node, s);
   }
   if (node_is(node, "type", "BASE_TABLE")) {
+    note_seen(w, node);
     HF_TRY(take_table(w, node, s));
   } else if (node_is(node, "type", "TABLE_FUNCTION")) {
+    note_seen(w, node);
     HF_TRY(names_table_function(w, node, &descend));
   } else if (node_is(node, "type", "SHOW_REF")) {
     HF_TRY(check_show(w, node));
@@ -427,7 +437,7 @@ static hf_status take_canonical(const names_walk *w, relation *r, struct json_ob
   return r->canonical == NULL ? names_out_of_memory(w) : HF_OK;
 }
 
-static hf_status find_names(names_walk *w, relation *r, const char *json) {
+static hf_status find_names(names_walk *w, engine *planner, relation *r, const char *json) {
   struct json_object *tree = NULL;
   HF_TRY(node_parse(json, &tree, w->error));
   hf_status status = HF_OK;
@@ -436,6 +446,9 @@ static hf_status find_names(names_walk *w, relation *r, const char *json) {
         error_set(w->error, HF_E_SYNTAX, "one query is expected, found %zu", node_count(tree, "statements"));
   } else {
     status = names_walk_tree(w, node_get(tree, "statements"));
+  }
+  if (status == HF_OK) {
+    status = names_dropped(w, planner, tree);
   }
   if (status == HF_OK) {
     r->view.top_ordered = is_ordered(w, node_get(node_at(tree, "statements", 0), "node"));
@@ -466,11 +479,12 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
   names_walk w = {.tokens = &r->tokens, .names = names, .arena = r->arena, .error = error};
   HF_TRY(names_normalise(sql, r->arena, &r->view.text, &r->tokens, error));
   arena *scratch = arena_new();
+  w.seen = scratch == NULL ? NULL : arena_array(scratch, r->tokens.count, sizeof *w.seen);
   hf_status status =
-      scratch == NULL ? names_out_of_memory(&w) : engine_parse(planner, r->view.text, scratch, &json, error);
+      w.seen == NULL ? names_out_of_memory(&w) : engine_parse(planner, r->view.text, scratch, &json, error);
   status = status == HF_OK ? HF_OK : explain_no_tree(status, error);
   if (status == HF_OK) {
-    status = find_names(&w, r, json);
+    status = find_names(&w, planner, r, json);
   }
   arena_free(scratch);
   mem_free(w.spots);

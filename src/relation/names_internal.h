@@ -12,6 +12,7 @@ typedef struct names_walk {
   arena *arena;
   sql_spot *spots; /* in the order found; memory: mem_* */
   size_t n_spots, capacity;
+  bool *seen;        /* of each token whether the tree has a table there; NULL: nobody asks */
   const char *clock; /* the first function found that reads the clock; NULL: none */
   unsigned values;   /* sub-selects that are values, around the node at hand */
   hf_error *error;
@@ -42,6 +43,9 @@ hf_status names_table_function(names_walk *w, struct json_object *ref, bool *des
 hf_status names_scalar_function(names_walk *w, struct json_object *function);
 /* Notes what is written like a column and reads the clock: current_date. */
 void names_column(names_walk *w, struct json_object *column_ref);
+
+/* Finds the names in sub-selects that DuckDB's parser left out of the tree, since an equal expression is in it. */
+hf_status names_dropped(names_walk *w, engine *planner, struct json_object *tree);
 
 /* Spells a constant of the tree as SQL; false when it is none. */
 bool names_constant_sql(struct json_object *expression, buf *out);

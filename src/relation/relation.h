@@ -28,6 +28,7 @@ typedef struct sql_spot {
   const char *name;             /* what stands there: a name, a path, or a reader's name */
   const char *alias;            /* to add behind the replacement; NULL: one stands there already */
   bool is_query;                /* a whole query stands here (TABLE v, DESCRIBE v): write FROM in front */
+  size_t same_as;               /* offset of the spot whose replacement stands here too; 0: its own */
   const relation *bound;        /* a view, cached table or DataFrame; or NULL and: */
   const source_request *source; /* a file or reader call */
 } sql_spot;

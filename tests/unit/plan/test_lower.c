@@ -154,6 +154,17 @@ static const char *const STATEMENTS[] = {
     "SELECT k FROM v a WHERE NOT EXISTS (SELECT 1 FROM v b WHERE a.k NOT IN (SELECT g FROM v)) ORDER BY ALL",
     "SELECT k, (SELECT count(*) FROM (SELECT * FROM v) WHERE g = a.g), EXISTS (FROM v WHERE v.k > a.k) FROM v a ORDER BY ALL",
     "SELECT g, GROUPING(g), count(*) FROM v GROUP BY ROLLUP (g) ORDER BY ALL",
+    /* what the parser leaves out of its tree, since an equal expression is in it */
+    "SELECT list((SELECT max(u.k) FROM v u WHERE u.g = a.g) ORDER BY (SELECT max(u.k) FROM V u WHERE u.g = a.g)) FROM v a",
+    "SELECT list((SELECT max(k) FROM '@/p.parquet') ORDER BY (select MAX(\"k\") from \"@/p.parquet\") DESC) AS l FROM v",
+    "SELECT list((SELECT k FROM (FROM v, o) LIMIT 1) ORDER BY (SELECT k FROM (FROM v, o) LIMIT 1)) FROM v",
+    "WITH v AS (SELECT 7 AS k) SELECT list((SELECT v.k FROM v, o LIMIT 1) ORDER BY (SELECT v.k FROM v, o LIMIT 1)) FROM v",
+    "SELECT count(*), (SELECT max(k) FROM v) FROM v GROUP BY CUBE((SELECT max(k) FROM v), (SELECT max(k) FROM v)) "
+    "ORDER BY ALL",
+    "SELECT 1 IN (SELECT k FROM v) FROM read_parquet('@/p.parquet') GROUP BY 1 IN (SELECT k FROM v), 1 IN (SELECT k FROM v), "
+    "(SELECT max(k) FROM read_parquet('@/p.parquet')), (SELECT max(k) FROM read_parquet( '@/p.parquet' ))",
+    "SELECT list((SELECT extract(year FROM d) FROM (SELECT DATE '2020-01-01' AS d)) ORDER BY "
+    "(SELECT extract(year FROM d) FROM (SELECT DATE '2020-01-01' AS d))), (SELECT max(k) FROM v)",
     "SELECT DISTINCT ON (g) g, k FROM v ORDER BY g, k",
     "SELECT * FROM (FROM v) AS v JOIN (SELECT k FROM v) AS u USING (k) ORDER BY ALL",
 };
