@@ -24,6 +24,13 @@
 
 typedef struct engine_run engine_run;
 
+/* Which rules of DuckDB's optimiser are in force. */
+typedef enum engine_rules {
+  RULES_ALL,
+  RULES_PLANNING, /* those whose results can be said in SQL */
+  RULES_UNFOLDED  /* of them those that make no constants */
+} engine_rules;
+
 struct engine {
   engine_kind kind;
   duckdb_database database;
@@ -33,8 +40,8 @@ struct engine {
   duckdb_connection spare;           /* slots: that of the next task; NULL: one is needed */
   duckdb_prepared_statement parsing; /* NULL until first needed */
   duckdb_arrow_options arrow;
-  char *copy_target;       /* what a task's COPY names, which DuckDB makes a directory; NULL: runs no tasks */
-  bool has_planning_rules; /* disabled_optimizers is in force */
+  char *copy_target;  /* what a task's COPY names, which DuckDB makes a directory; NULL: runs no tasks */
+  engine_rules rules; /* of the optimiser that are in force */
   const engine_scan *scans;
   size_t n_scans;
   engine_run *run;

@@ -83,6 +83,7 @@ static const rule rules[] = {
     {"Binder", NULL, "does not have a column named", HF_E_COLUMN_NOT_FOUND},
     {"Binder", NULL, "list not found in FROM clause", HF_E_COLUMN_NOT_FOUND},
     {"Binder", NULL, "Referenced table", HF_E_TABLE_NOT_FOUND},
+    {NULL, NULL, "Could not retrieve required statistics", HF_E_UNSUPPORTED},
     {"Catalog", NULL, "but it exists in the", HF_E_UNSUPPORTED},
     {"Catalog", NULL, "Table with name", HF_E_TABLE_NOT_FOUND},
     {"Catalog", NULL, "Function with name", HF_E_FUNCTION_NOT_FOUND},
@@ -230,6 +231,10 @@ static void append_missing(const char *message, buf *out) {
   }
 }
 
+static bool needs_bounds(const report *from) {
+  return strstr(from->message, "BITSTRING_AGG(col, min, max)") != NULL;
+}
+
 static void append_main(hf_status code, const report *from, buf *out) {
   if (code == HF_E_COLUMN_NOT_FOUND && from->name != NULL) {
     buf_printf(out, "no column has this name: %s", from->name);
@@ -241,6 +246,8 @@ static void append_main(hf_status code, const report *from, buf *out) {
     buf_printf(out, "no function has this name: %s", from->name);
   } else if (code == HF_E_LIMIT) {
     buf_text(out, "the statement is nested too deeply");
+  } else if (needs_bounds(from)) {
+    buf_text(out, "bitstring_agg needs its bounds here: only files tell them, blocks do not");
   } else if (strstr(from->message, "do not exist in the CSV File") != NULL) {
     append_missing(from->message, out);
   } else if (strstr(from->message, "CSV Error on Line: ") != NULL) {
@@ -283,6 +290,8 @@ static void set_hint(hf_error *error, const report *from) {
     buf_reset(&text);
   } else if (error->code == HF_E_LIMIT) {
     error_hint(error, "hold a part of the query with cache() or CACHE TABLE, and build on it");
+  } else if (needs_bounds(from)) {
+    error_hint(error, "give the smallest and the largest value: bitstring_agg(x, min, max)");
   } else if (error->code == HF_E_FILE_FORMAT &&
              strstr(from->message, "do not exist in the CSV File") != NULL) {
     error_hint(error, "read files of different columns with union_by_name = true");

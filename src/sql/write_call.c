@@ -306,6 +306,15 @@ static hf_status write_quantiles(writer *w, const tree_call *call) {
   return HF_OK;
 }
 
+/* The bounds of bitstring_agg. */
+static hf_status write_bounds(writer *w, const tree_call *call) {
+  for (size_t i = 0; i < call->n_quantiles; i++) {
+    buf_text(write_to(w), ", ");
+    HF_TRY(write_value(w, &call->quantiles[i]));
+  }
+  return HF_OK;
+}
+
 /* Writes name(arguments …, without the closing parenthesis. */
 static hf_status begin_aggregate(writer *w, const write_scope *scope, const tree_expression *e,
                                  const tree_call *call) {
@@ -318,7 +327,7 @@ static hf_status begin_aggregate(writer *w, const write_scope *scope, const tree
   buf_text(out, call->distinct ? "(DISTINCT " : "(");
   HF_TRY(write_expressions(w, scope, e->children, e->n_children, ", "));
   if (call->n_quantiles > 0) {
-    HF_TRY(write_quantiles(w, call));
+    HF_TRY(strcmp(call->name, "bitstring_agg") == 0 ? write_bounds(w, call) : write_quantiles(w, call));
   }
   if (call->separator != NULL) {
     buf_text(out, ", ");

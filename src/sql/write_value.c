@@ -302,6 +302,17 @@ static hf_status write_nested(writer *w, const tree_value *value) {
 
 /* -------------------------------------------------------------------- door */
 
+static bool write_bits(buf *out, const tree_value *value) {
+  const unsigned char *bytes = (const unsigned char *)value->text;
+  if (value->length < 2 || bytes[0] > 7) {
+    return false;
+  }
+  for (size_t i = 8U + bytes[0]; i < 8 * value->length; i++) {
+    buf_char(out, (bytes[i / 8] >> (7 - i % 8) & 1) != 0 ? '1' : '0');
+  }
+  return true;
+}
+
 /* Writes what stands between the quotes; false when the type has no such text. */
 static bool write_scalar(buf *out, const tree_value *value) {
   int64_t number = (int64_t)value->lower;
@@ -358,6 +369,8 @@ static bool write_scalar(buf *out, const tree_value *value) {
     case TYPE_UUID:
       write_uuid(out, value);
       return true;
+    case TYPE_BIT:
+      return write_bits(out, value);
     default:
       return false;
   }

@@ -45,9 +45,10 @@ struct tree_value {
    * TIME_TZ (DuckDB's 64 bits): two's complement in 128 bits */
   uint64_t lower;
   int64_t upper;
-  double number;        /* FLOAT, DOUBLE */
-  const char *text;     /* VARCHAR, JSON; BLOB as DuckDB prints it */
-  size_t length;        /* of text: it may hold NUL */
+  double number;    /* FLOAT, DOUBLE */
+  const char *text; /* VARCHAR, JSON; BLOB as DuckDB prints it; BIT: how many bits of the 2nd byte count for
+                         * nothing, and the bytes */
+  size_t length;    /* of text: it may hold NUL */
   int32_t months, days; /* INTERVAL */
   int64_t micros;       /* INTERVAL */
   size_t n_children;    /* LIST, ARRAY, STRUCT; MAP: STRUCT(key, value) each; UNION: tag, members */
@@ -110,7 +111,7 @@ typedef struct tree_call {
   /* state that binding took out of the arguments */
   const char *separator;    /* string_agg, also inside list_aggregate; NULL: none */
   const char *const *names; /* struct_update: of its arguments, the first has none; NULL: no name is needed */
-  size_t n_quantiles;
+  size_t n_quantiles;       /* of bitstring_agg: the smallest and the largest value */
   const tree_value *quantiles;
   bool quantiles_descending, quantiles_as_list;
   /* aggregates */

@@ -13,6 +13,7 @@ typedef enum treatment {
   TREAT_SEPARATOR,
   TREAT_QUANTILE,
   TREAT_FRACTIONS,
+  TREAT_BOUNDS,
   TREAT_INNER,
   TREAT_PARTS
 } treatment;
@@ -126,6 +127,28 @@ static hf_status read_quantiles(json_view *v, json_view *state, const tree_expre
   return call->n_quantiles == 1 || call->quantiles_as_list
              ? HF_OK
              : refuse_function(v, call->name, "several quantiles in one value");
+}
+
+/* NULL where statistics of the input would tell, which a stage has not. */
+static hf_status read_bounds(json_view *v, json_view *state, const tree_expression *e, tree_call *call) {
+  static const char *const keys[] = {"min", "max"};
+  tree_value *values = arena_array(v->reader->a, 2, sizeof *values);
+  if (values == NULL) {
+    return json_read_no_memory(v->reader);
+  }
+  for (size_t i = 0; i < 2; i++) {
+    struct json_object *value = json_read_take(state, keys[i]);
+    if (value == NULL) {
+      return refuse_function(v, call->name, "no bounds");
+    }
+    HF_TRY(tree_read_value(v->reader, value, NULL, &values[i]));
+    if (values[i].is_null || e->n_children != 1) {
+      return refuse_function(v, call->name, "no bounds");
+    }
+  }
+  call->quantiles = values;
+  call->n_quantiles = 2;
+  return HF_OK;
 }
 
 static hf_status read_named(json_view *v, const tree_expression *e, const tree_call *call) {
@@ -253,6 +276,9 @@ static hf_status read_state(json_view *v, struct json_object *data, const tree_e
     case TREAT_FRACTIONS:
       HF_TRY(read_fractions(v, &state, e, call));
       return json_read_close(&state);
+    case TREAT_BOUNDS:
+      HF_TRY(read_bounds(v, &state, e, call));
+      return json_read_close(&state);
     case TREAT_INNER:
       return read_inner(v, &state, call);
     case TREAT_UPDATE:
@@ -285,6 +311,26 @@ bool tree_is_of_system(json_view *v) {
          strcmp(json_object_get_string(catalog), "system") == 0;
 }
 
+/* DuckDB folds these when it plans, so that a query has one time; in a plan made without folding they are left. */
+static bool is_clock(const char *name) {
+  static const char *const names[] = {
+      "current_date",
+      "current_localtime",
+      "current_localtimestamp",
+      "get_current_time",
+      "now",
+      "get_current_timestamp",
+      "today",
+      "transaction_timestamp",
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcasecmp(names[i], name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 hf_status tree_read_call(json_view *v, const tree_space *space, tree_expression *e, tree_call *call) {
   static const char *const ignored[] = {"original_arguments", "schema_name"};
   bool has_state = false;
@@ -295,6 +341,9 @@ hf_status tree_read_call(json_view *v, const tree_space *space, tree_expression 
   struct json_object *arguments = json_read_take(v, "arguments");
   if (!tree_is_of_system(v)) {
     return refuse_function(v, call->name, "not a function of DuckDB");
+  }
+  if (is_clock(call->name)) {
+    return refuse_function(v, call->name, "the clock, read by each task");
   }
   struct json_object *data = json_read_take(v, "function_data");
   if (has_state) {

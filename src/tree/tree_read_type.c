@@ -54,7 +54,7 @@ static const struct type_row {
     {"CHAR", TYPE_VARCHAR, FORM_TEXT},
     {"STRING_LITERAL", TYPE_VARCHAR, FORM_TEXT},
     {"BLOB", TYPE_BLOB, FORM_TEXT},
-    {"BIT", TYPE_BIT, FORM_NONE},
+    {"BIT", TYPE_BIT, FORM_TEXT},
     {"UUID", TYPE_UUID, FORM_WIDE},
     {"ENUM", TYPE_ENUM, FORM_INT},
     {"LIST", TYPE_LIST, FORM_CHILDREN},

@@ -44,6 +44,8 @@ static const expectation expectations[] = {
     {AS_TASK, "SELECT to_days(999999999999)", HF_E_CAST, -1, NULL, NULL},
     {AS_TASK, "SELECT 9223372036854775807 + range FROM range(2, 3)", HF_E_OVERFLOW, -1,
      "overflow in addition", "wider type"},
+    {AS_TASK, "SELECT bitstring_agg(CAST(random() AS INTEGER)) FROM range(3)", HF_E_UNSUPPORTED, -1,
+     "bitstring_agg needs its bounds", "bitstring_agg(x, min, max)"},
     {AS_TASK, "SELECT error('Boom')", HF_E_QUERY, -1, "boom", NULL},
     {AS_TASK, "SELECT (SELECT range FROM range(3))", HF_E_QUERY, -1, "more than one row returned", NULL},
     {AS_TASK, "SELECT * FROM read_csv('@/none.csv')", HF_E_FILE_NOT_FOUND, 14, "none.csv", "check the path"},

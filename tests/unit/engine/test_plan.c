@@ -132,10 +132,24 @@ static void plan_is_given_as_json(void **state) {
   assert_null(strstr(json, "__internal_compress"));
 }
 
+/* Folded, it would be bytes that are no UTF-8, and the plan an empty text. */
+static void plan_with_bits_is_given_without_folding(void **state) {
+  case_state *c = *state;
+  const char *json = NULL, *why = NULL, *text = NULL;
+  assert_ok(engine_plan_json(c->planner, "SELECT '101'::BIT, '12345678901234567890123'::BIGNUM", c->memory,
+                             &json, &why, ok_error));
+  assert_non_null(json);
+  assert_non_null(strstr(json, "BOUND_CAST"));
+  assert_ok(engine_plan_json(c->planner, "SELECT 1 + 2", c->memory, &json, &why, ok_error));
+  assert_null(strstr(json, "BOUND_FUNCTION"));
+  assert_ok(engine_explain(c->planner, "SELECT '101'::BIT", c->memory, &text, ok_error));
+}
+
 static void plan_that_cannot_be_serialised_says_why(void **state) {
   case_state *c = *state;
   const char *json = "", *why = NULL;
-  assert_ok(engine_plan_json(c->planner, "SELECT '101'::BIT", c->memory, &json, &why, ok_error));
+  assert_ok(engine_plan_json(c->planner, "SELECT sum(x) EXPORT_STATE FROM range(3) t(x)", c->memory, &json,
+                             &why, ok_error));
   assert_null(json);
   assert_true(strlen(why) > 0);
   assert_ok(engine_plan_json(c->planner, "SELECT nope", c->memory, &json, &why, ok_error));
@@ -188,6 +202,7 @@ int main(void) {
       CASE(scan_has_the_columns_and_rows_of_its_source),
       CASE(scan_gives_no_rows),
       CASE(plan_is_given_as_json),
+      CASE(plan_with_bits_is_given_without_folding),
       CASE(plan_that_cannot_be_serialised_says_why),
       CASE(rules_of_plan_json_do_not_reach_explain),
       CASE(explain_of_bad_text_has_a_position),
