@@ -165,7 +165,7 @@ static void put_head(buf *out, const profile_stage *stage, unsigned depth) {
     buf_printf(out, "%s: ", stage->what);
   }
   if (stage->n_tasks != 1 || stage->why_one == NULL) {
-    put_amount(out, "", stage->n_tasks, "task", "tasks");
+    buf_printf(out, "%u tasks", stage->n_tasks);
   } else if (stage->why_one[0] != '\0') {
     buf_printf(out, "one task (%s)", stage->why_one);
   } else {

@@ -279,6 +279,7 @@ void observe_dealt(job *j, const stage_run *stage, uint32_t partitions, uint64_t
   buf_reset(&size);
   if (of != NULL && of->tasks == NULL) {
     of->n_tasks = n_tasks;
+    of->why_one = n_tasks == 1 ? "" : of->why_one;
   }
 }
 
