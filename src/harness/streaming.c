@@ -2,8 +2,9 @@
 /*
  * The streaming exchange: all tasks of all stages begin together, each on a thread and
  * an instance of its own, and hand rows on through channels while they run. Only the
- * last stage writes blocks, for the client. A task that fails ends all; after a lost one
- * the job runs again, since what it had handed on is used up.
+ * last stage writes blocks, for the client. A task that fails ends all, also those that
+ * compute and do not look at a channel; after a lost one the job runs again, since what
+ * it had handed on is used up.
  * Thread: streaming_execute that of the job, the exchange a task's.
  */
 #include "harness_internal.h"
@@ -23,6 +24,7 @@ typedef struct streaming_task {
   task_run *task;
   size_t slot;
   pthread_t thread;
+  engine *running; /* guarded by the run's lock: what to interrupt; NULL: nothing */
 } streaming_task;
 
 /* One try of the job. */
@@ -35,6 +37,7 @@ typedef struct streaming_run {
   size_t n_tasks;
   streaming_task *tasks;
   pthread_mutex_t lock;
+  bool is_over;           /* guarded by lock: no statement may begin any more */
   const task_run *failed; /* guarded by lock: the first; NULL: none */
   streaming_edge *unkept; /* guarded by lock: was scanned again, and must be kept; NULL: none */
 } streaming_run;
@@ -45,6 +48,15 @@ static streaming_run *run_of(const task_run *t) {
 
 static uint32_t number_of(const task_run *t) {
   return run_of(t)->first_task[t->stage] + t->number;
+}
+
+/* The tasks stand in the order in which they begin. */
+static streaming_task *task_of(const task_run *t) {
+  streaming_task *own = run_of(t)->tasks;
+  while (own->task != t) {
+    own++;
+  }
+  return own;
 }
 
 static uint64_t bound_of(const job_run *j) {
@@ -134,12 +146,38 @@ static hf_status open_writer(task_run *t, hf_error *error) {
   return HF_OK;
 }
 
+/* From here on another task's failure interrupts the instance. */
+static hf_status begin_statement(task_run *t, hf_error *error) {
+  streaming_run *run = run_of(t);
+  pthread_mutex_lock(&run->lock);
+  bool is_over = run->is_over;
+  if (!is_over) {
+    task_of(t)->running = t->instance;
+  }
+  pthread_mutex_unlock(&run->lock);
+  return is_over ? error_set(error, HF_E_CANCELLED, "another task of the run has failed") : HF_OK;
+}
+
+/* Nobody interrupts any more, and who came too late does not meet what runs there next. */
+static void end_statement(task_run *t) {
+  streaming_run *run = run_of(t);
+  pthread_mutex_lock(&run->lock);
+  engine *running = task_of(t)->running;
+  task_of(t)->running = NULL;
+  pthread_mutex_unlock(&run->lock);
+  if (running != NULL) {
+    engine_interrupt_reset(running);
+  }
+}
+
 static hf_status open_output(task_run *t, hf_error *error) {
   HF_TRY(close_unopened(t, error));
-  return is_last(t) ? blocking_exchange.open_output(t, error) : open_writer(t, error);
+  HF_TRY(is_last(t) ? blocking_exchange.open_output(t, error) : open_writer(t, error));
+  return begin_statement(t, error);
 }
 
 static hf_status commit(task_run *t, hf_error *error) {
+  end_statement(t);
   if (is_last(t)) {
     return blocking_exchange.commit(t, error);
   }
@@ -156,6 +194,19 @@ static bool is_enough(const task_run *t) {
   return t->writer != NULL && channel_writer_is_unwanted(t->writer);
 }
 
+/* Ends what waits at a channel, then what computes. */
+static void end_all(streaming_run *run, const hf_error *error) {
+  channel_set_fail(run->set, error);
+  pthread_mutex_lock(&run->lock);
+  run->is_over = true;
+  for (size_t i = 0; i < run->n_tasks; i++) {
+    if (run->tasks[i].running != NULL) {
+      engine_interrupt(run->tasks[i].running); /* under the lock, or it might be closed */
+    }
+  }
+  pthread_mutex_unlock(&run->lock);
+}
+
 /* The first to fail is the one that did; those that it ends come after. */
 static void fail(task_run *t) {
   streaming_run *run = run_of(t);
@@ -168,10 +219,11 @@ static void fail(task_run *t) {
     }
   }
   pthread_mutex_unlock(&run->lock);
-  channel_set_fail(run->set, &t->error);
+  end_all(run, &t->error);
 }
 
 static void close_all(task_run *t) {
+  end_statement(t);
   if (t->status != HF_OK) {
     fail(t); /* before the writer goes, which would say so in other words */
   }
@@ -214,7 +266,7 @@ static hf_status run_tasks(streaming_run *run, hf_error *error) {
   }
   if (status != HF_OK) {
     const hf_error none = {.code = status};
-    channel_set_fail(run->set, error == NULL ? &none : error);
+    end_all(run, error == NULL ? &none : error);
   }
   for (size_t i = 0; i < n; i++) {
     pthread_join(run->tasks[i].thread, NULL);

@@ -163,6 +163,19 @@ static void streaming_error_of_a_task_ends_all(void **state) {
   rig_fails(r, "SELECT k, CAST(max(s) AS INTEGER) FROM t GROUP BY k", &dealt, HF_E_CAST);
 }
 
+/* Three tasks would compute for hours, and look at no channel meanwhile; another three meet a text that is no number, but
+ * not before they have computed for a while themselves. */
+static void streaming_error_of_a_task_ends_those_that_compute(void **state) {
+  static const char *const sql =
+      "SELECT count(*) FROM t x, t y, t z WHERE x.a + y.a + z.a = -1 UNION ALL "
+      "SELECT sum(CAST(x.s AS INTEGER)) FROM t x, (SELECT v FROM t WHERE k < 30) y WHERE x.v * y.v = 0";
+  rig *r = *state;
+  make_tables(r);
+  rig_fails(r, sql, &plain, HF_E_CAST);
+  rig_fails(r, sql, &small, HF_E_CAST);
+  run(r, "SELECT count(*), sum(v) FROM t GROUP BY k", &plain); /* on the same instances */
+}
+
 static void streaming_tasks_in_any_order_give_the_same(void **state) {
   rig *r = *state;
   hf_harness_config how = small;
@@ -187,6 +200,7 @@ int main(void) {
       CASE(streaming_task_that_is_lost_makes_the_job_run_again),
       CASE(streaming_with_fewer_slots_than_tasks_runs_blocking),
       CASE(streaming_error_of_a_task_ends_all),
+      CASE(streaming_error_of_a_task_ends_those_that_compute),
       CASE(streaming_tasks_in_any_order_give_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
