@@ -152,7 +152,7 @@ static void list(watched_column *to, const uint64_t *words, size_t n) {
       continue;
     }
     if (to->n_values == RANGE_VALUES_AT_MOST) {
-      to->has_many = true;
+      to->has_many = !FAULT("exchange.watched_many");
       return;
     }
     to->values[to->n_values++] = words[i];

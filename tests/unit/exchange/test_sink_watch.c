@@ -105,7 +105,7 @@ static const range_summary *commit(const rig *r, block_sink *sink, size_t *n) {
 /* ------------------------------------------------------------------- kinds */
 
 /* How the values of a column are chosen. */
-typedef enum course { FEW, EXTREME, AS_MANY_AS_LISTED, ONE_MORE, ALL_DIFFERENT, COURSES } course;
+typedef enum course { FEW, EXTREME, AS_MANY_AS_LISTED, ONE_MORE, RISING, FALLING, COURSES } course;
 
 static uint64_t value_of(course how, unsigned bits, bool is_signed, uint64_t i) {
   uint64_t highest = is_signed ? (UINT64_C(1) << (bits - 1)) - 1 : UINT64_MAX >> (64 - bits);
@@ -119,8 +119,10 @@ static uint64_t value_of(course how, unsigned bits, bool is_signed, uint64_t i) 
       return lowest + i * 7919 % RANGE_VALUES_AT_MOST;
     case ONE_MORE:
       return highest - i * 7919 % (RANGE_VALUES_AT_MOST + 1);
-    default:
+    case RISING:
       return i - (is_signed ? 500 : 0);
+    default:
+      return 10000 - i - (is_signed ? 9000 : 0);
   }
 }
 
