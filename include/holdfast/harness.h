@@ -97,6 +97,9 @@ typedef struct hf_harness_config {
   bool hash_zero; /* exchanges by hash put every row into partition 0 */
   hf_harness_broadcast broadcast;
   hf_harness_hold hold;
+  /* When it has run, it is cut again by what those stages gave that others had better wait for, and run once more: joins may be
+   * placed otherwise, and rows that find no partner are left out early. */
+  bool again;
   bool
       fresh_instances; /* every task on an instance of its own; else a slot's instance serves all its tasks */
 } hf_harness_config;
@@ -149,10 +152,11 @@ typedef struct hf_harness_stage {
 typedef struct hf_harness_report {
   hf_harness_result result;
   bool differed; /* the answers differ, or only one side has one, or the errors are of other classes */
-  /* Single-node DuckDB has other rows or none by a defect of its own that is known, whose name this is, and without it the
-   * same (or still none): then `differed` is false, though the answers are not the same. "": none was met. */
-  const char *known_defect;
-  bool indeterminate;  /* looked at when rows differ: computing it again may give other ones */
+  bool
+      indeterminate; /* of rows that differ: single-node DuckDB has other ones, too, when it runs otherwise */
+  bool
+      known_defect; /* of a difference: single-node DuckDB is wrong by a defect of its own, without which it is none */
+  const char *doubt;   /* which, of these two; "" */
   const char *reason;  /* of falling back, of rejecting, of a difference; "" */
   const char *rows;    /* of a difference: rows that differ, as text, a line each; "" */
   bool compared_order; /* the rows were compared in the order that the query asks for */
@@ -161,7 +165,8 @@ typedef struct hf_harness_report {
   const hf_harness_stage *stages; /* the last gives the answer */
   uint32_t killed;                /* attempts that kill_task made fail */
   uint32_t restarts;              /* streaming: of the whole job */
-  bool ran_blocking;              /* streaming was asked for, but there were fewer slots than tasks */
+  uint32_t recut;    /* again: stages of the second cut, which are the report's, that the first had not */
+  bool ran_blocking; /* streaming was asked for, but there were fewer slots than tasks */
   hf_status single_status, distributed_status;
   uint64_t planning_us, run_us, single_us;
   void *memory; /* its own */

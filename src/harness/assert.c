@@ -77,6 +77,9 @@ static hf_status run(void *context, hf_error *error) {
   uint64_t planned = clock_monotonic_us();
   d->planning_us = planned - begin;
   hf_status status = job_execute(&d->job, error);
+  if (status == HF_OK && d->plan.config->again && d->plan.fallback == NULL) {
+    status = again_run(&d->plan, &d->job, d->query, error);
+  }
   d->run_us = clock_monotonic_us() - planned;
   return status;
 }
@@ -209,40 +212,24 @@ static hf_status judge_errors(const distributed *d, hf_status single, const hf_e
   return out->reason == NULL ? harness_no_memory(error) : HF_OK;
 }
 
-static hf_status traits(void *context, hf_error *error) {
-  return query_plan_traits(context, error);
+static hf_status rows_again(void *context, struct ArrowArrayStream *out, hf_error *error) {
+  return rows_open(context, nothing, NULL, out, error);
 }
 
-/* Both sides' rows are not the same, or single-node DuckDB has `failed` alone: one without a known defect is compared. */
-static hf_status look_again(distributed *d, const hf_error *failed, hf_harness_report *out, hf_error *error) {
-  struct ArrowArrayStream single = {0}, split = {0};
-  const char *defect = NULL;
-  hf_error met = {0};
-  hf_status status = witness_look_again(d->h->witness, d->query, failed, &defect, &single, &met);
-  bool is_again = status != HF_OK && failed != NULL && met.message != NULL &&
-                  strcmp(met.message, text_or(failed->message, "")) == 0;
-  hf_error_reset(&met);
-  if (defect == NULL || (status != HF_OK && !is_again)) {
-    return HF_OK;
-  }
-  bool is_same = is_again; /* there is nothing to compare with */
-  if (!is_again) {
-    compare_options options;
-    compare_report found = {0};
-    order_of_query(witness_engine(d->h->witness), d->query, d->plan.memory, &options);
-    status = rows_open(d, nothing, NULL, &split, error);
-    if (status != HF_OK) {
-      single.release(&single);
-      return status;
-    }
-    HF_TRY(compare_streams(&single, &split, &options, &found, error)); /* takes both */
-    is_same = found.verdict == COMPARE_SAME;
-    compare_report_reset(&found);
-  }
-  if (is_same) {
-    out->differed = false;
-    out->known_defect = defect;
-  }
+/* The answers differ: whether they need be the same. `failed`: single-node DuckDB's error; else `found` is of the rows. */
+static hf_status doubt(distributed *d, const hf_error *failed, const compare_options *options,
+                       const compare_report *found, hf_harness_report *out, hf_error *error) {
+  const witness_case c = {.sql = d->query,
+                          .failed = failed,
+                          .options = options,
+                          .found = found,
+                          .rows = rows_again,
+                          .context = d};
+  witness_verdict verdict;
+  HF_TRY(witness_doubt(d->h->witness, &c, &verdict, error));
+  out->indeterminate = verdict.is == WITNESS_IS_FREE;
+  out->known_defect = verdict.is == WITNESS_IS_WRONG;
+  out->doubt = verdict.why;
   return HF_OK;
 }
 
@@ -260,11 +247,7 @@ static hf_status compare(distributed *d, struct ArrowArrayStream *single, struct
     out->reason = arena_strdup(out->memory, text_or(found.reason, ""));
     out->rows = arena_strdup(out->memory, text_or(found.differences, ""));
     status = out->reason == NULL || out->rows == NULL ? harness_no_memory(error)
-                                                      : planner_call(d->h, traits, &d->plan, error);
-    out->indeterminate = d->plan.is_indeterminate;
-  }
-  if (status == HF_OK && out->differed && !out->indeterminate) {
-    status = look_again(d, NULL, out, error);
+                                                      : doubt(d, NULL, &options, &found, out, error);
   }
   compare_report_reset(&found);
   return status;
@@ -291,7 +274,9 @@ static hf_status judge(distributed *d, hf_harness_report *out, hf_error *error) 
     }
     status = judge_errors(d, status, &met, out, error);
     if (status == HF_OK && d->status == HF_OK) {
-      status = look_again(d, &met, out, error);
+      compare_options options;
+      order_of_query(witness_engine(d->h->witness), d->query, d->plan.memory, &options);
+      status = doubt(d, &met, &options, NULL, out, error);
     }
   }
   hf_error_reset(&met);

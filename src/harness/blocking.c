@@ -83,6 +83,8 @@ static hf_status open_output(task_run *t, hf_error *error) {
                                       .block_bytes = out->block_bytes,
                                       .durable = out->durable,
                                       .held = out->held,
+                                      .n_watched = out->n_watched,
+                                      .watched = out->watched,
                                       .compression = out->compression};
   HF_TRY(block_sink_new(&options, &t->blocks, error));
   t->sink_ops = block_sink_ops();
@@ -95,6 +97,7 @@ static hf_status commit(task_run *t, hf_error *error) {
   HF_TRY(block_sink_commit(t->blocks, t->memory, &index, error));
   t->rows = index.rows;
   t->bytes = index.bytes;
+  again_note(t);
   return HF_OK;
 }
 

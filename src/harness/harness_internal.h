@@ -125,7 +125,9 @@ struct query_plan {
   const relation *relation;
   relation *own_relation; /* the same, to be released; or NULL */
   bool is_fill;           /* its result will be held */
-  bool is_indeterminate;
+  size_t n_facts;         /* again.c: what is known of stages of an earlier plan; 0: it is the first */
+  const cut_fact *facts;
+  uint32_t n_recut; /* stages that the earlier plan had not */
   uint64_t job;
   size_t n_known;
   struct known_source *known;
@@ -142,8 +144,6 @@ hf_status query_plan_begin(query_plan *p, hf_harness *h, const hf_harness_config
 /* The relation of SQL text; then, or after p->relation was set: the stages. */
 hf_status query_plan_bind(query_plan *p, const char *sql, hf_error *error);
 hf_status query_plan_make(query_plan *p, hf_error *error);
-/* Whether computing it again may give other rows. */
-hf_status query_plan_traits(query_plan *p, hf_error *error);
 void query_plan_reset(query_plan *p);
 
 /* ----------------------------------------------------------- job.c, task.c */
@@ -208,7 +208,9 @@ struct task_run {
   hf_status status;
   hf_error error;
   uint64_t rows, bytes; /* written */
-  task_given *given;    /* of each input of its stage */
+  size_t n_watched;
+  range_summary *watched; /* room for the columns of its stage that are watched */
+  task_given *given;      /* of each input of its stage */
 };
 
 /* One run of a plan. */
@@ -252,6 +254,14 @@ hf_status task_add_input(task_run *t, size_t number, const engine_input *like, u
 void job_shuffle(job_run *j, task_run **tasks, size_t n);
 /* Whether kill_task is about this attempt. */
 bool task_is_to_be_killed(const task_run *t);
+
+/* ---------------------------------------------------------------- again.c */
+
+/* Keeps what the sink tells of watched columns; after the commit. */
+void again_note(task_run *t);
+/* After a run: cuts the query again by what its stages gave, and runs that in the place of plan and job, if some stage waits
+ * for another. */
+hf_status again_run(query_plan *p, job_run *j, const char *query, hf_error *error);
 
 /* ----------------------------------------- streaming.c, streaming_graph.c */
 

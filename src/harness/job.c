@@ -79,9 +79,11 @@ hf_status job_add_attempt(job_run *j, uint32_t stage, uint32_t number, task_run 
                   .stage = stage,
                   .number = number,
                   .attempt = j->attempts[stage][number],
-                  .given = arena_array(j->memory, j->plan->stages[stage].n_inputs, sizeof *t->given)};
+                  .given = arena_array(j->memory, j->plan->stages[stage].n_inputs, sizeof *t->given),
+                  .watched =
+                      arena_array(j->memory, j->plan->stages[stage].cut->n_watched, sizeof *t->watched)};
   *out = t;
-  return t->given == NULL ? harness_no_memory(error) : HF_OK;
+  return t->given == NULL || t->watched == NULL ? harness_no_memory(error) : HF_OK;
 }
 
 /* ---------------------------------------------------------------------- waves */

@@ -78,6 +78,9 @@ static hf_status cut(query_plan *p, hf_error *error) {
       .spreads_small = true,
       .hash_zero = c->hash_zero,
       .tells_partitions = true,
+      .waits = c->again && p->n_facts == 0,
+      .facts = p->facts,
+      .n_facts = p->n_facts,
       .first_of_many = !config_bool(p->h->settings, CONFIG_SQL_SCALAR_SUBQUERY_ERROR),
       .n_sources = p->query.n_inputs,
   };
@@ -156,6 +159,8 @@ static hf_status encode(const query_plan *p, size_t number, const schema *column
       .ordered = out->ordered,
       .held = is_last && p->is_fill,
       .columns = *columns,
+      .n_watched = out->cut->n_watched,
+      .watched = out->cut->watched,
       .budget_bytes = config_number(settings, CONFIG_SINK_BUDGET),
       /* a batch is written as soon as it holds as much: with its first row */
       .batch_bytes = p->config->batch_rows == 1 ? 1 : config_number(settings, CONFIG_SHUFFLE_BATCH_BYTES),
@@ -235,13 +240,6 @@ hf_status query_plan_make(query_plan *p, hf_error *error) {
   HF_TRY(plan_describe(p->h->planner, &p->query, p->memory, &p->columns, error));
   HF_TRY(cut(p, error));
   return plan_stages(p, error);
-}
-
-hf_status query_plan_traits(query_plan *p, hf_error *error) {
-  plan_traits traits = {0};
-  HF_TRY(plan_traits_of(p->h->planner, &p->query, p->memory, &traits, error));
-  p->is_indeterminate = traits.indeterminate;
-  return HF_OK;
 }
 
 hf_status query_plan_begin(query_plan *p, hf_harness *h, const hf_harness_config *how, hf_error *error) {

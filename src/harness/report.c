@@ -88,8 +88,8 @@ static bool is_spread(const hf_harness_report *r) {
 
 hf_status report_make(const job_run *j, const query_plan *plan, hf_harness_report *out, hf_error *error) {
   arena *a = arena_new();
-  *out = (hf_harness_report){
-      .result = HF_HARNESS_REJECTED, .reason = "", .rows = "", .known_defect = "", .memory = a};
+  *out =
+      (hf_harness_report){.result = HF_HARNESS_REJECTED, .reason = "", .rows = "", .doubt = "", .memory = a};
   if (a == NULL) {
     return harness_no_memory(error);
   }
@@ -111,6 +111,7 @@ hf_status report_make(const job_run *j, const query_plan *plan, hf_harness_repor
   out->stages = stages;
   out->killed = atomic_load(&j->killed);
   out->restarts = j->restarts;
+  out->recut = plan->n_recut;
   out->ran_blocking = j->ran_blocking;
   out->result = plan->fallback != NULL ? HF_HARNESS_FELL_BACK
                 : is_spread(out)       ? HF_HARNESS_DISTRIBUTED

@@ -78,23 +78,22 @@ static void judge(const hf_harness_report *r, verify_outcome *out) {
   out->session_us = r->run_us + r->planning_us;
   out->report.expected_rows = r->n_rows;
   out->report.verdict = r->differed ? COMPARE_OTHER_ROWS : COMPARE_SAME;
+  out->report.reason = r->differed ? mem_strdup(r->reason) : NULL;
   note_spread(r, &out->profile);
-  if (r->differed) {
+  if (r->differed && (r->known_defect || r->indeterminate)) {
+    out->result = VERIFY_SKIPPED;
+    buf_printf(&out->reason, "%s: %s",
+               r->known_defect ? "known defect of single-node DuckDB" : "not determinate", r->doubt);
+  } else if (r->differed) {
     out->result = VERIFY_FAILED;
     buf_text(&out->reason, r->reason);
     out->report.differences = r->rows[0] == '\0' ? NULL : mem_strdup(r->rows);
-  } else if (r->known_defect[0] != '\0') {
-    out->result = VERIFY_SKIPPED;
-    buf_printf(&out->reason, "known defect of single-node DuckDB: %s", r->known_defect);
   } else if (is_refusal(r->distributed_status)) {
     out->result = VERIFY_SKIPPED;
     buf_printf(&out->reason, "holdfast fails with %s: %s", hf_status_name(r->distributed_status), r->reason);
   } else if (!out->ran) {
     out->result = VERIFY_PASSED;
     buf_printf(&out->reason, "both fail with %s", hf_status_name(r->distributed_status));
-  } else if (r->indeterminate) {
-    out->result = VERIFY_PASSED;
-    buf_text(&out->reason, "not determinate: rows are not compared");
   }
 }
 

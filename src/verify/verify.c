@@ -58,48 +58,44 @@ static void say_error(buf *out, const char *who, const side *s) {
   }
 }
 
-/* Two single-node runs that differ: random(), now() and alike. */
-static bool is_indeterminate(verifier *v, const char *sql) {
-  side first = run_witness(v, sql), second = run_witness(v, sql);
-  bool differ = false;
-  if (first.status == HF_OK && second.status == HF_OK) {
-    compare_report report = {0};
-    differ = compare_streams(&first.rows, &second.rows, &(compare_options){0}, &report, NULL) == HF_OK &&
-             report.verdict != COMPARE_SAME;
-    compare_report_reset(&report);
+/* The session's rows once more. */
+typedef struct rows_again {
+  verifier *v;
+  const char *sql;
+} rows_again;
+
+static hf_status run_again(void *context, struct ArrowArrayStream *out, hf_error *error) {
+  const rows_again *again = context;
+  hf_profile unused = {0};
+  side s = run_session(again->v, again->sql, &unused);
+  if (s.status == HF_OK) {
+    *out = s.rows;
+  } else {
+    error_move(error, &s.error);
   }
-  side_reset(&first);
-  side_reset(&second);
-  return differ;
+  return s.status;
 }
 
-static void say_defect(const char *defect, const char *then, verify_outcome *out) {
-  out->result = VERIFY_SKIPPED;
-  buf_reset(&out->reason);
-  buf_printf(&out->reason, "known defect of single-node DuckDB: %s%s", defect, then);
-}
-
-/* The session has an answer, and single-node DuckDB another or, `failed`, none: one without a known defect is compared. */
-static void look_again(verifier *v, const char *sql, const compare_options *how, const hf_error *failed,
-                       verify_outcome *out) {
-  side single = {0};
-  const char *defect = NULL;
-  single.status = witness_look_again(v->witness, sql, failed, &defect, &single.rows, &single.error);
-  if (defect != NULL && single.status == HF_OK) {
-    compare_report report = {0};
-    hf_profile unused = {0};
-    side split = run_session(v, sql, &unused);
-    if (split.status == HF_OK && compare_streams(&single.rows, &split.rows, how, &report, NULL) == HF_OK &&
-        report.verdict == COMPARE_SAME) {
-      say_defect(defect, "; without it the answers are the same", out);
-    }
-    compare_report_reset(&report);
-    side_reset(&split);
-  } else if (defect != NULL && failed != NULL && single.error.message != NULL &&
-             strcmp(single.error.message, failed->message) == 0) {
-    say_defect(defect, "; it has no answer to compare", out);
+/* A failure: whether the answers need be the same. `failed` is single-node DuckDB's error; NULL: it has rows. */
+static void doubt(verifier *v, const char *sql, const compare_options *how, const hf_error *failed,
+                  verify_outcome *out) {
+  rows_again again = {v, sql};
+  const witness_case c = {.sql = sql,
+                          .failed = failed,
+                          .options = how,
+                          .found = &out->report,
+                          .rows = run_again,
+                          .context = &again};
+  witness_verdict verdict;
+  hf_error error = {0};
+  if (witness_doubt(v->witness, &c, &verdict, &error) == HF_OK && verdict.is != WITNESS_IS_RIGHT) {
+    out->result = VERIFY_SKIPPED;
+    buf_reset(&out->reason);
+    buf_printf(&out->reason, "%s: %s",
+               verdict.is == WITNESS_IS_FREE ? "not determinate" : "known defect of single-node DuckDB",
+               verdict.why);
   }
-  side_reset(&single);
+  hf_error_reset(&error);
 }
 
 static void judge_rows(verifier *v, const char *sql, side *single, side *split, verify_outcome *out) {
@@ -123,13 +119,10 @@ static void judge_rows(verifier *v, const char *sql, side *single, side *split, 
              out->report.expected_rows == out->report.actual_rows) {
     out->result = VERIFY_PASSED;
     buf_text(&out->reason, "not determinate: types and the number of rows are the same");
-  } else if (out->report.verdict != COMPARE_OTHER_TYPES && is_indeterminate(v, sql)) {
-    out->result = VERIFY_SKIPPED;
-    buf_text(&out->reason, "not determinate: two single-node runs differ too");
   } else {
     out->result = VERIFY_FAILED;
     buf_text(&out->reason, out->report.reason);
-    look_again(v, sql, &options, NULL, out);
+    doubt(v, sql, &options, NULL, out);
   }
   hf_error_reset(&error);
   arena_free(a);
@@ -151,7 +144,7 @@ static void doubt_error(verifier *v, const char *sql, const side *single, verify
   compare_options options = {0};
   if (a != NULL) {
     order_of_query(witness_engine(v->witness), sql, a, &options);
-    look_again(v, sql, &options, &single->error, out);
+    doubt(v, sql, &options, &single->error, out);
   }
   arena_free(a);
 }
@@ -173,9 +166,9 @@ static void judge_errors(const side *single, const side *split, verify_outcome *
 /* Another side compared the rows by itself: in its reason it tells numbers of rows that differ. */
 static void pass_by_rows(const verifier *v, verify_outcome *out) {
   bool has_rows = out->single_status == HF_OK && out->split_status == HF_OK;
-  bool is_other_rows = strstr(buf_cstr(&out->reason), " rows are missing, ") != NULL &&
-                       strstr(buf_cstr(&out->reason), " expected ") == NULL;
-  if (v->rows_only && out->result == VERIFY_FAILED && has_rows && is_other_rows) {
+  const char *reason = out->report.reason == NULL ? "" : out->report.reason;
+  bool is_other_rows = strstr(reason, " rows are missing, ") != NULL && strstr(reason, " expected ") == NULL;
+  if (v->rows_only && out->result != VERIFY_PASSED && has_rows && is_other_rows) {
     out->result = VERIFY_PASSED;
     buf_reset(&out->reason);
     buf_text(&out->reason, "not determinate: types and the number of rows are the same");

@@ -50,6 +50,31 @@ hf_status witness_run(witness *w, const char *sql, struct ArrowArrayStream *out,
 hf_status witness_look_again(witness *w, const char *sql, const hf_error *failed, const char **defect,
                              struct ArrowArrayStream *out, hf_error *error);
 
+/* ------------------------------------------------------------------ doubt */
+
+/* An answer that is not the witness's. */
+typedef struct witness_case {
+  const char *sql;
+  const hf_error *failed; /* the witness's error, where the other side has rows; NULL: both have */
+  const compare_options *options;
+  const compare_report *found; /* of both sides' rows; NULL with `failed` */
+  /* The other side's rows, once more. */
+  hf_status (*rows)(void *context, struct ArrowArrayStream *out, hf_error *error);
+  void *context;
+} witness_case;
+
+typedef struct witness_verdict {
+  enum {
+    WITNESS_IS_RIGHT,
+    WITNESS_IS_FREE, /* the query has not one answer: shown by two of its own, or by a collation */
+    WITNESS_IS_WRONG /* by a defect that is known; without it the answers are the same, or it still has none */
+  } is;
+  const char *why; /* static; of the latter two */
+} witness_verdict;
+
+/* Errors: those of the other side's rows; OUT_OF_MEMORY. Cost: some runs of the query. */
+hf_status witness_doubt(witness *w, const witness_case *c, witness_verdict *out, hf_error *error);
+
 /* ------------------------------------------------------------------ order */
 
 /*

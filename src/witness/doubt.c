@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When an answer is not that of single-node DuckDB: whether it need be. It need not where
+ * single-node DuckDB itself gives another, run again or with the sides of its joins
+ * changed; where rows that a collation holds equal stand for each other; and where a
+ * defect is known (defects.c) without which it gives the same.
+ * Thread: one at a time.
+ */
+#include "witness.h"
+
+#include <json-c/json.h>
+#include <string.h>
+
+#define DOUBT_JSON_DEPTH 8192
+#define JOIN_RULES "join_order,build_side_probe_side"
+
+typedef struct json_object json;
+
+/* ------------------------------------------------------------- the text as a tree */
+
+static json *get(json *object, const char *key) {
+  json *value = NULL;
+  return json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, key, &value)
+             ? value
+             : NULL;
+}
+
+static const char *text(json *object, const char *key) {
+  json *value = get(object, key);
+  return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+static bool is(json *object, const char *key, const char *value) {
+  return strcmp(text(object, key), value) == 0;
+}
+
+static size_t length(json *array) {
+  return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
+}
+
+/* Calls it for every object of a tree, from the top; below one for which it returns false it does not go. Depth as of the
+ * text, which was bounded. */
+static void visit(json *value, bool (*see)(void *context, json *object), void *context) {
+  for (size_t i = 0; i < length(value); i++) {
+    visit(json_object_array_get_idx(value, i), see, context);
+  }
+  if (json_object_is_type(value, json_type_object) && see(context, value)) {
+    json_object_object_foreach(value, key, child) {
+      (void)key;
+      visit(child, see, context);
+    }
+  }
+}
+
+/* NULL: it cannot be read. */
+static json *tree_of(witness *w, const char *sql, arena *a) {
+  const char *parsed = NULL;
+  json_tokener *tokener = json_tokener_new_ex(DOUBT_JSON_DEPTH);
+  json *root = NULL;
+  if (tokener != NULL && engine_parse(witness_engine(w), sql, a, &parsed, NULL) == HF_OK) {
+    root = json_tokener_parse_ex(tokener, parsed, -1);
+  }
+  if (tokener != NULL) {
+    json_tokener_free(tokener);
+  }
+  return root;
+}
+
+/* --------------------------------------------------------------------- collations */
+
+typedef struct found {
+  bool collates, gathers; /* one of rows that are equal is left: DISTINCT, UNION, GROUP BY … */
+  bool has_star, has_join;
+} found;
+
+static bool look(void *context, json *object) {
+  found *f = context;
+  f->collates = f->collates || is(object, "class", "COLLATE");
+  f->has_star = f->has_star || is(object, "class", "STAR");
+  f->has_join = f->has_join || is(object, "type", "JOIN");
+  json *all = get(object, "setop_all");
+  f->gathers = f->gathers || is(object, "type", "DISTINCT_MODIFIER") ||
+               length(get(object, "group_expressions")) > 0 || (all != NULL && !json_object_get_boolean(all));
+  return !is(object, "class", "COMPARISON"); /* has no value that a collation is of */
+}
+
+/* ---------------------------------------------------------------------- two runs */
+
+static hf_status set(witness *w, const char *sql) {
+  return engine_execute(witness_engine(w), sql, NULL);
+}
+
+/* Whether it gives other rows than the text that was written; with the sides of its joins as they stand in it, or as DuckDB
+ * has them. */
+static bool gives_other(witness *w, const char *sql, const char *other, bool joins_stand) {
+  struct ArrowArrayStream first, second;
+  compare_report report = {0};
+  if (witness_run(w, sql, &first, NULL) != HF_OK) {
+    return false;
+  }
+  hf_status status =
+      set(w, joins_stand ? "SET disabled_optimizers = '" JOIN_RULES "'" : "SET disabled_optimizers = ''");
+  status = status != HF_OK ? status : witness_run(w, other, &second, NULL);
+  hf_status restored = set(w, "SET disabled_optimizers = ''");
+  if (status != HF_OK || restored != HF_OK) {
+    first.release(&first);
+    if (status == HF_OK) {
+      second.release(&second);
+    }
+    return false;
+  }
+  bool differs = compare_streams(&first, &second, &(compare_options){0}, &report, NULL) == HF_OK &&
+                 report.verdict == COMPARE_OTHER_ROWS;
+  compare_report_reset(&report);
+  return differs;
+}
+
+/* Its sides in each other's place; which of them come first changes nothing but the order of rows. */
+static bool turn_join(void *context, json *object) {
+  (void)context;
+  bool is_left = is(object, "join_type", "LEFT"), is_right = is(object, "join_type", "RIGHT");
+  json *left = get(object, "left"), *right = get(object, "right");
+  bool is_plain = is(object, "ref_type", "REGULAR") || is(object, "ref_type", "CROSS");
+  if (is(object, "type", "JOIN") && is_plain && left != NULL && right != NULL &&
+      (is_left || is_right || is(object, "join_type", "INNER"))) {
+    json_object_get(left);
+    json_object_get(right);
+    json_object_object_add(object, "left", right);
+    json_object_object_add(object, "right", left);
+    if (is_left || is_right) {
+      json_object_object_add(object, "join_type", json_object_new_string(is_left ? "RIGHT" : "LEFT"));
+    }
+  }
+  return true;
+}
+
+/* The text with the sides of its joins changed, or NULL. */
+static const char *turned(witness *w, json *root, arena *a) {
+  text_table rows = {0};
+  buf sql = {0};
+  visit(root, turn_join, NULL);
+  buf_text(&sql, "SELECT json_deserialize_sql(");
+  buf_sql_string(&sql, json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN));
+  buf_text(&sql, ")");
+  bool is_had = !sql.failed &&
+                engine_query_text(witness_engine(w), buf_cstr(&sql), a, &rows, NULL) == HF_OK &&
+                rows.n_rows == 1;
+  buf_reset(&sql);
+  return is_had ? rows.cells[0] : NULL;
+}
+
+/* Why it has no one answer, or NULL. */
+static const char *why_free(witness *w, const char *sql, const compare_report *other) {
+  if (gives_other(w, sql, sql, false)) {
+    return "two single-node runs differ too";
+  }
+  arena *a = arena_new();
+  json *root = a == NULL ? NULL : tree_of(w, sql, a);
+  found f = {0};
+  visit(root, look, &f);
+  const char *why = NULL;
+  const char *other_sql = f.has_join && !f.has_star ? turned(w, root, a) : NULL;
+  if (other_sql != NULL && (gives_other(w, sql, sql, true) || gives_other(w, sql, other_sql, true))) {
+    why = "single-node DuckDB differs too when it joins the other way round";
+  } else if (f.collates && f.gathers && other->expected_rows == other->actual_rows) {
+    why = "of rows that a collation holds equal one stands for all";
+  }
+  json_object_put(root);
+  arena_free(a);
+  return why;
+}
+
+/* ------------------------------------------------------------------------ defects */
+
+/* Whether the answers are the same without a defect that is known, whose name *out then is. */
+static hf_status find_defect(witness *w, const witness_case *c, const char **out, hf_error *error) {
+  struct ArrowArrayStream single, other;
+  const char *defect = NULL;
+  hf_error met = {0};
+  hf_status status = witness_look_again(w, c->sql, c->failed, &defect, &single, &met);
+  bool is_met_again = status != HF_OK && c->failed != NULL && met.message != NULL &&
+                      c->failed->message != NULL && strcmp(met.message, c->failed->message) == 0;
+  hf_error_reset(&met);
+  if (is_met_again) {
+    *out = defect;
+  }
+  if (defect == NULL || status != HF_OK) {
+    return HF_OK;
+  }
+  status = c->rows(c->context, &other, error);
+  if (status != HF_OK) {
+    single.release(&single);
+    return status;
+  }
+  compare_report report = {0};
+  status = compare_streams(&single, &other, c->options, &report, error);
+  *out = status == HF_OK && report.verdict == COMPARE_SAME ? defect : NULL;
+  compare_report_reset(&report);
+  return status;
+}
+
+hf_status witness_doubt(witness *w, const witness_case *c, witness_verdict *out, hf_error *error) {
+  *out = (witness_verdict){WITNESS_IS_RIGHT, ""};
+  if (c->failed == NULL && c->found->verdict == COMPARE_OTHER_TYPES) {
+    return HF_OK;
+  }
+  const char *why = c->failed != NULL ? NULL : why_free(w, c->sql, c->found);
+  if (why != NULL) {
+    *out = (witness_verdict){WITNESS_IS_FREE, why};
+    return HF_OK;
+  }
+  HF_TRY(find_defect(w, c, &why, error));
+  *out = why == NULL ? *out : (witness_verdict){WITNESS_IS_WRONG, why};
+  return HF_OK;
+}
