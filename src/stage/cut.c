@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk over the plan tree, by kind of operator; the door. A subtree becomes
- * a part, which ends as a stage where rows must move.
+ * a part, which ends as a stage where rows must move. And errors of tasks in the
+ * words of the query: DuckDB ends the message of a cast that failed with "when
+ * casting from source column c0"; which one that is, the casts of the stage tell.
  * Thread: any, as the door.
  */
 #include "stage/cut_internal.h"
+
+#include "base/buf.h"
+#include "sql/write.h"
 
 #include <string.h>
 
@@ -204,22 +209,38 @@ static size_t place_read(const cutter *c, uint32_t *places) {
   return n;
 }
 
+/* The stage with the places of others as they are now. */
+static hf_status move_stage(cutter *c, const uint32_t *places, cut_stage *stage) {
+  cut_input *inputs = NULL;
+  uint32_t *after = NULL;
+  size_t n_after = 0;
+  HF_TRY(cut_array(c, stage->n_inputs, sizeof *inputs, &inputs));
+  HF_TRY(cut_array(c, stage->n_after, sizeof *after, &after));
+  for (size_t k = 0; k < stage->n_inputs; k++) {
+    inputs[k] = stage->inputs[k];
+    inputs[k].stage = inputs[k].is_stage ? places[inputs[k].stage] - 1 : 0;
+  }
+  for (size_t k = 0; k < stage->n_after; k++) {
+    if (places[stage->after[k]] > 0) { /* else it is not run */
+      after[n_after++] = places[stage->after[k]] - 1;
+    }
+  }
+  stage->inputs = inputs;
+  stage->after = after;
+  stage->n_after = n_after;
+  stage->awaits = n_after > 0 ? stage->awaits : NULL;
+  return HF_OK;
+}
+
 /* Leaves out the stages that nobody reads: those below rows of which nothing is wanted. */
 static hf_status drop_unread(cutter *c) {
   uint32_t *places = NULL;
   HF_TRY(cut_array(c, c->n_stages, sizeof *places, &places));
   size_t n_read = place_read(c, places);
   for (size_t i = 0; n_read < c->n_stages && i < c->n_stages; i++) {
-    cut_stage stage = c->stages[i];
-    cut_input *inputs = NULL;
-    HF_TRY(cut_array(c, stage.n_inputs, sizeof *inputs, &inputs));
-    for (size_t k = 0; places[i] > 0 && k < stage.n_inputs; k++) {
-      inputs[k] = stage.inputs[k];
-      inputs[k].stage = inputs[k].is_stage ? places[inputs[k].stage] - 1 : 0;
-    }
     if (places[i] > 0) {
-      stage.inputs = inputs;
-      c->stages[places[i] - 1] = stage;
+      HF_TRY(move_stage(c, places, &c->stages[i]));
+      c->stages[places[i] - 1] = c->stages[i];
     }
   }
   c->n_stages = n_read;
@@ -242,4 +263,65 @@ hf_status stage_cut(const tree_node *root, const cut_options *options, arena *a,
     *out = (cut_graph){c.n_stages, c.stages, c.n_keys, c.keys};
   }
   return status == HF_E_UNSUPPORTED && refusal->code != TREE_REFUSED_NONE ? HF_OK : status;
+}
+
+/* ------------------------------------------------------------------- errors */
+
+static const char clause[] = " when casting from source column ";
+
+/* The name of the column that the text calls c<n>; NULL: none, or not the same in all its casts. */
+static const char *name_of(const cut_stage *stage, const char *spelled, size_t length) {
+  const char *found = NULL;
+  for (size_t i = 0; i < stage->n_casts; i++) {
+    const plan_cast *cast = &stage->casts[i];
+    if (strlen(cast->column) != length || strncmp(cast->column, spelled, length) != 0) {
+      continue;
+    }
+    if (cast->name == NULL || (found != NULL && strcmp(found, cast->name) != 0)) {
+      return NULL;
+    }
+    found = cast->name;
+  }
+  return found;
+}
+
+/* Appends the text with its clause changed; false: it has none. */
+static bool clean_text(const cut_stage *stage, const char *text, buf *out) {
+  const char *at = text == NULL ? NULL : strstr(text, clause);
+  if (at == NULL) {
+    return false;
+  }
+  const char *spelled = at + strlen(clause);
+  size_t length = spelled[0] == 'c' ? 1 + strspn(spelled + 1, "0123456789") : 0;
+  if (length < 2) {
+    return false;
+  }
+  const char *name = name_of(stage, spelled, length);
+  buf_append(out, text, (size_t)(at - text));
+  if (name != NULL) {
+    buf_text(out, clause);
+    buf_text(out, name);
+  }
+  buf_text(out, spelled + length);
+  return !out->failed;
+}
+
+void cut_clean_error(const cut_stage *stage, hf_error *error) {
+  buf message = {0}, cause = {0};
+  hf_error cleaned = {0};
+  if (clean_text(stage, error->message, &message)) {
+    bool has_cause = clean_text(stage, error->cause, &cause);
+    error_set(&cleaned, error->code, "%s", buf_cstr(&message));
+    error_hint(&cleaned, "%s", error->hint == NULL ? "" : error->hint);
+    error_cause(&cleaned, has_cause ? buf_cstr(&cause) : error->cause);
+    cleaned.job = error->job;
+    cleaned.stage = error->stage;
+    cleaned.task = error->task;
+    cleaned.attempt = error->attempt;
+    cleaned.position = error->position;
+    memcpy(cleaned.executor, error->executor, sizeof cleaned.executor);
+    error_move(error, &cleaned);
+  }
+  buf_reset(&message);
+  buf_reset(&cause);
 }

@@ -140,8 +140,19 @@ void cut_read_whole(cutter *c, const tree_node *node);
 void cut_take_fact(const cutter *c, cut_stage *made);
 /* A stage that computes the same is there: it is run once. */
 bool cut_find_equal(const cutter *c, const cut_stage *made, uint32_t *at);
-/* Reads the part from a stage that has been run, when there is one that deals it by these keys (NULL: not dealt). */
-hf_status cut_take_done(cutter *c, cut_part *part, const cut_keys *keys);
+/* Reads the part from the stage that it would be, dealt by these keys (NULL: not dealt), if that was launched. */
+hf_status cut_take_launched(cutter *c, cut_part *part, const cut_keys *keys);
+hf_status cut_is_launched(cutter *c, const cut_part *part, const cut_keys *keys, bool *is_it);
+/* Whether a cut_column_fact can be of the key: it is a column of a type that has such. */
+bool cut_can_watch(const tree_expression *key);
+hf_status cut_watch(cutter *c, uint32_t stage, uint32_t column);
+/* What is known of a column of a stage that is done, or NULL. */
+const cut_column_fact *cut_fact_of_key(const cutter *c, uint32_t stage, const tree_expression *key);
+/* Adds conditions, at most two, that every row meets whose key is among these. */
+hf_status cut_add_filter(cutter *c, const tree_expression *key, const cut_column_fact *fact,
+                         const tree_expression **filters, size_t *n);
+/* Guesses which share of rows meets them, where there are so many keys. */
+double cut_share_of_fact(const cut_column_fact *fact, double keys);
 
 /* cut_row.c */
 hf_status cut_scan(cutter *c, const tree_node *node, cut_order order, cut_part *out);
@@ -164,7 +175,34 @@ hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part);
 /* Whether an aggregate's answer depends on the order of its rows. */
 bool cut_aggregate_is_ordered(const tree_call *call);
 /* cut_join.c */
+enum { LEFT, RIGHT };
+typedef struct cut_joining {
+  cutter *c;
+  const tree_node *node;
+  cut_part sides[2];
+  cut_keys keys[2];     /* what must be equal; of both sides as many */
+  bool is_uncertain[2]; /* how many rows it has is a guess */
+  double rows[2];       /* guessed before a filter of the other side's keys */
+  size_t n_known[2];    /* stages that are done and have the side's rows */
+  uint32_t known[2][2];
+  bool has_filter[2];
+  cut_part filtered[2]; /* the side with that filter, if it is to move */
+} cut_joining;
 hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *out);
+/* Whether every task may have all rows of the side. */
+bool cut_may_be_whole(const tree_node *node, int side);
+
+/* cut_known.c */
+/* Reads sides from stages that were launched, and makes filters of the keys that are known of them. */
+hf_status cut_look_back(cut_joining *x, bool ordered);
+/* The side as it would move. */
+const cut_part *cut_moved(const cut_joining *x, int side);
+/* Keys that both sides have, guessed. */
+double cut_least_base(const cut_joining *x);
+/* The side is about to move, dealt by the keys (NULL: whole): with its filter, but where a stage without was launched. */
+hf_status cut_use_filter(cut_joining *x, int side, const cut_keys *keys);
+/* The last stage, a side, waits for what may change how it moves: the rows of the side that was first, or their keys. */
+hf_status cut_wait_for(cut_joining *x, int first);
 /* cut_setop.c */
 hf_status cut_distinct(cutter *c, const tree_node *node, cut_order order, cut_part *out);
 hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part *out);

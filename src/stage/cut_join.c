@@ -11,18 +11,9 @@
 
 #include <math.h>
 
-typedef struct joining {
-  cutter *c;
-  const tree_node *node;
-  cut_part sides[2];
-  cut_keys keys[2]; /* what must be equal; of both sides as many */
-} joining;
-
-enum { LEFT, RIGHT };
-
 /* ------------------------------------------------------------ what it allows */
 
-static bool may_be_whole(const tree_node *node, int side) {
+bool cut_may_be_whole(const tree_node *node, int side) {
   if (node->kind == TREE_CROSS_PRODUCT || FAULT("stage.broadcast_outer")) {
     return true;
   }
@@ -58,7 +49,7 @@ static bool needs_all(const tree_join *j) {
   return j->type == JOIN_MARK && j->n_mark_types == 0 && j->n_conditions > 1;
 }
 
-static hf_status list_keys(joining *x) {
+static hf_status list_keys(cut_joining *x) {
   const tree_join *j = x->node->join;
   const tree_expression **keys[2] = {NULL, NULL};
   size_t n = 0, most = j == NULL ? 0 : j->n_conditions;
@@ -78,7 +69,7 @@ static hf_status list_keys(joining *x) {
 /* ----------------------------------------------------------- what is there */
 
 /* The key of the join that is this column of the side, or as many as there are. */
-static size_t key_of(const joining *x, int side, size_t at) {
+static size_t key_of(const cut_joining *x, int side, size_t at) {
   const cut_keys *keys = &x->keys[side];
   size_t i = 0;
   while (i < keys->n && (keys->keys[i]->kind != EXPRESSION_REF || keys->keys[i]->ref != at)) {
@@ -88,7 +79,7 @@ static size_t key_of(const joining *x, int side, size_t at) {
 }
 
 /* The keys by which a side is dealt already, in its order, for both sides; n is 0 when it is by others. */
-static hf_status keys_of_deal(const joining *x, int side, const cut_deal *deal, cut_keys out[2]) {
+static hf_status keys_of_deal(const cut_joining *x, int side, const cut_deal *deal, cut_keys out[2]) {
   const tree_expression **keys[2] = {NULL, NULL};
   uint32_t modulus = x->sides[side].modulus;
   out[LEFT].n = out[RIGHT].n = 0;
@@ -108,7 +99,7 @@ static hf_status keys_of_deal(const joining *x, int side, const cut_deal *deal, 
 }
 
 /* Takes those keys, when there are any; `both`: only when the other side is dealt by them as well. */
-static hf_status take_keys_of(joining *x, int side, bool both, bool *taken) {
+static hf_status take_keys_of(cut_joining *x, int side, bool both, bool *taken) {
   const cut_part *part = &x->sides[side];
   for (size_t d = 0; !*taken && !part->is_one && d < part->n_deals; d++) {
     cut_keys keys[2];
@@ -124,11 +115,11 @@ static hf_status take_keys_of(joining *x, int side, bool both, bool *taken) {
 
 /* ------------------------------------------------------------------ placing */
 
-static bool is_small(const joining *x, int side) {
+static bool is_small(const cut_joining *x, int side) {
   const cut_options *options = x->c->options;
   return options->broadcast == CUT_WHOLE_ALWAYS ||
          (options->broadcast == CUT_WHOLE_IF_SMALL &&
-          cut_bytes(&x->sides[side]) < (double)options->broadcast_bytes);
+          cut_bytes(cut_moved(x, side)) < (double)options->broadcast_bytes);
 }
 
 /* What it takes of processor time, in nanoseconds, as measured on narrow rows. */
@@ -138,8 +129,8 @@ static const double BUILD_ROW = 60, PROBE_ROW = 30, SMALL_BUILD_ROW = 25, SMALL_
 static const double SMALL_BUILD = 100000; /* rows of a hash table that the caches hold */
 static const double MEMORY = 1.15;        /* what it costs more that each task keeps all rows */
 
-static double cost_of_moving(const joining *x, int side, double readers, bool is_written) {
-  const cut_part *part = &x->sides[side];
+static double cost_of_moving(const cut_joining *x, int side, double readers, bool is_written) {
+  const cut_part *part = cut_moved(x, side);
   double bytes = cut_bytes(part), reading = readers * (part->rows * READ_ROW + bytes * READ_BYTE);
   return is_written ? reading : reading + A_STAGE + part->rows * WRITE_ROW + bytes * WRITE_BYTE;
 }
@@ -151,8 +142,8 @@ static double cost_of_joining(double left, double right) {
   return build * (is_small ? SMALL_BUILD_ROW : BUILD_ROW) + probe * (is_small ? SMALL_PROBE_ROW : PROBE_ROW);
 }
 
-static double cost_of_whole(const joining *x, int side) {
-  double n = x->c->options->tasks, whole = x->sides[side].rows, other = x->sides[1 - side].rows;
+static double cost_of_whole(const cut_joining *x, int side) {
+  double n = x->c->options->tasks, whole = cut_moved(x, side)->rows, other = cut_moved(x, 1 - side)->rows;
   uint32_t stage = 0;
   bool is_written = cut_is_bare(x->c, &x->sides[side], &stage),
        is_cheap = cut_is_cheap(x->c, &x->sides[side]);
@@ -160,8 +151,8 @@ static double cost_of_whole(const joining *x, int side) {
   return moving + MEMORY * n * cost_of_joining(whole, other / n);
 }
 
-static double cost_of_exchange(const joining *x) {
-  double cost = cost_of_joining(x->sides[LEFT].rows, x->sides[RIGHT].rows);
+static double cost_of_exchange(const cut_joining *x) {
+  double cost = cost_of_joining(cut_moved(x, LEFT)->rows, cut_moved(x, RIGHT)->rows);
   for (int side = LEFT; side <= RIGHT; side++) {
     cost += cut_is_dealt(x->c, &x->sides[side], &x->keys[side]) ? 0 : cost_of_moving(x, side, 1, false);
   }
@@ -169,12 +160,12 @@ static double cost_of_exchange(const joining *x) {
 }
 
 /* The side that every task gets whole, or -1. */
-static int whole_side(const joining *x) {
+static int whole_side(const cut_joining *x) {
   bool has_keys = x->keys[LEFT].n > 0, is_choice = x->c->options->broadcast == CUT_WHOLE_IF_SMALL;
   double least = has_keys && is_choice ? cost_of_exchange(x) : HUGE_VAL;
   int found = -1;
   for (int side = LEFT; side <= RIGHT; side++) {
-    if (may_be_whole(x->node, side) && !x->sides[1 - side].is_one && (!has_keys || is_small(x, side)) &&
+    if (cut_may_be_whole(x->node, side) && !x->sides[1 - side].is_one && (!has_keys || is_small(x, side)) &&
         cost_of_whole(x, side) < least) {
       least = cost_of_whole(x, side);
       found = side;
@@ -183,19 +174,37 @@ static int whole_side(const joining *x) {
   return found;
 }
 
+static hf_status exchange_side(cut_joining *x, int side, bool ordered) {
+  HF_TRY(cut_use_filter(x, side, &x->keys[side]));
+  return cut_exchange(x->c, &x->sides[side], &x->keys[side], ordered);
+}
+
+/* The smaller side first, or the one that may turn out to be the smaller one. */
+static hf_status exchange_both(cut_joining *x, int larger, bool ordered) {
+  const cut_options *options = x->c->options;
+  int first = x->is_uncertain[1 - larger] || !x->is_uncertain[larger] ? 1 - larger : larger;
+  double bytes = cut_bytes(&x->sides[1 - first]);
+  HF_TRY(exchange_side(x, first, ordered));
+  size_t n_stages = x->c->n_stages;
+  HF_TRY(exchange_side(x, 1 - first, ordered));
+  bool is_new = x->c->n_stages > n_stages;
+  return options->waits && is_new && bytes >= (double)options->wait_bytes ? cut_wait_for(x, first) : HF_OK;
+}
+
 /* Rows that must meet come together: neither side is one task's with the other. */
-static hf_status place(joining *x, int whole, bool ordered) {
+static hf_status place(cut_joining *x, int whole, bool ordered) {
   cutter *c = x->c;
   bool taken = false;
   if (whole >= 0) {
+    HF_TRY(cut_use_filter(x, whole, NULL));
     HF_TRY(cut_broadcast(c, &x->sides[whole], ordered));
     x->sides[whole].is_one = false;
     return HF_OK;
   }
   if (x->keys[LEFT].n == 0) {
     bool is_whole =
-        (x->sides[LEFT].is_one && may_be_whole(x->node, RIGHT)) ||
-        (x->sides[RIGHT].is_one && may_be_whole(x->node, LEFT)); /* in the one task that has the other */
+        (x->sides[LEFT].is_one && cut_may_be_whole(x->node, RIGHT)) ||
+        (x->sides[RIGHT].is_one && cut_may_be_whole(x->node, LEFT)); /* in the one task that has the other */
     const char *why =
         is_whole ? ""
                  : cut_text(c, "a join (%s) without keys of a side that cannot be whole in every task",
@@ -206,8 +215,7 @@ static hf_status place(joining *x, int whole, bool ordered) {
   int larger = cut_bytes(&x->sides[LEFT]) < cut_bytes(&x->sides[RIGHT]) ? RIGHT : LEFT;
   HF_TRY(take_keys_of(x, larger, false, &taken));
   HF_TRY(take_keys_of(x, 1 - larger, false, &taken));
-  HF_TRY(cut_exchange(c, &x->sides[LEFT], &x->keys[LEFT], ordered));
-  return cut_exchange(c, &x->sides[RIGHT], &x->keys[RIGHT], ordered);
+  return exchange_both(x, larger, ordered);
 }
 
 /* ------------------------------------------------------------------- result */
@@ -240,7 +248,7 @@ static size_t column_of(const tree_node *node, int side, size_t at) {
 }
 
 typedef struct side_of {
-  const joining *x;
+  const cut_joining *x;
   int side;
   bool is_equal; /* columns that are keys of the join may stand for each other */
 } side_of;
@@ -258,7 +266,7 @@ static size_t column_of_side(const void *context, size_t at) {
 }
 
 /* Rows stay where a side's rows are, unless NULLs stand in for it. */
-static hf_status set_deals(joining *x, int whole, cut_part *out) {
+static hf_status set_deals(cut_joining *x, int whole, cut_part *out) {
   tree_join_type type = x->node->join == NULL ? JOIN_INNER : x->node->join->type;
   bool stays[2] = {type != JOIN_RIGHT && type != JOIN_FULL, type == JOIN_INNER || type == JOIN_RIGHT ||
                                                                 type == JOIN_RIGHT_SEMI ||
@@ -274,10 +282,9 @@ static hf_status set_deals(joining *x, int whole, cut_part *out) {
 }
 
 /* The side with fewer rows before any condition has each key once; the other's rows have one of them each. */
-static double rows_of_pairs(const joining *x) {
-  const cut_part *l = &x->sides[LEFT], *r = &x->sides[RIGHT];
-  double keys = l->base < r->base ? l->base : r->base;
-  return x->keys[LEFT].n == 0 || keys < 1 ? l->rows * r->rows : l->rows * r->rows / keys;
+static double rows_of_pairs(const cut_joining *x) {
+  double keys = cut_least_base(x), pairs = x->rows[LEFT] * x->rows[RIGHT];
+  return x->keys[LEFT].n == 0 || keys < 1 ? pairs : pairs / keys;
 }
 
 static double share_of(const cut_part *part) {
@@ -288,7 +295,7 @@ static double larger_of(double a, double b) {
   return a > b ? a : b;
 }
 
-static void estimate(const joining *x, cut_part *out) {
+static void estimate(const cut_joining *x, cut_part *out) {
   const cut_part *l = &x->sides[LEFT], *r = &x->sides[RIGHT];
   out->base = larger_of(l->base, r->base);
   out->rows = rows_of_pairs(x);
@@ -325,31 +332,20 @@ static void estimate(const joining *x, cut_part *out) {
   }
 }
 
-static const char *say(joining *x, int whole, const cut_part *before) {
+static const char *say(cut_joining *x, int whole, const cut_part *before) {
   const char *left = before[LEFT].what, *right = before[RIGHT].what;
   const char *how = whole >= 0 ? "broadcast join" : x->sides[LEFT].is_one ? "join" : "hash join";
   const char *first = whole != LEFT ? left : right;
   return first[0] == '\0' ? how : cut_text(x->c, "%s, %s", first, how);
 }
 
-/* Sides that have been written are read, however they are. */
-static hf_status take_done(joining *x, bool ordered) {
-  for (int side = LEFT; !ordered && side <= RIGHT; side++) {
-    if (x->keys[side].n > 0) {
-      HF_TRY(cut_take_done(x->c, &x->sides[side], &x->keys[side]));
-    }
-    HF_TRY(cut_take_done(x->c, &x->sides[side], NULL));
-  }
-  return HF_OK;
-}
-
 hf_status cut_join(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
-  joining x = {.c = c, .node = node};
+  cut_joining x = {.c = c, .node = node};
   cut_order below = order == ORDER_NEEDED ? ORDER_NEEDED : ORDER_ANY;
   HF_TRY(cut_node(c, node->children[0], below, &x.sides[LEFT]));
   HF_TRY(cut_node(c, node->children[1], below, &x.sides[RIGHT]));
   HF_TRY(list_keys(&x));
-  HF_TRY(take_done(&x, order == ORDER_NEEDED));
+  HF_TRY(cut_look_back(&x, order == ORDER_NEEDED));
   bool are_one = x.sides[LEFT].is_one && x.sides[RIGHT].is_one, are_alike = false;
   if (c->options->broadcast != CUT_WHOLE_ALWAYS) {
     HF_TRY(take_keys_of(&x, LEFT, true, &are_alike));

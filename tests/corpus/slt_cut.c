@@ -136,7 +136,7 @@ static slt_cut_result cut(sources *s, const char *json, size_t length, const cut
   if (refusal.code != TREE_REFUSED_NONE) {
     return refuse(&refusal, out);
   }
-  const cut_run r = {s->o, &graph, options.tasks, s->list, s->n, out};
+  const cut_run r = {s->o, &graph, options.tasks, s->list, s->n, out, NULL, NULL};
   cut_run_graph(&r, expected);
   return SLT_CUT_RUN;
 }

@@ -163,7 +163,7 @@ void cut_case_run_with(cut_case *c, const char *sql, const cut_options *options,
     snprintf(out->why, sizeof out->why, "refused: %s", refusal.reason);
     snprintf(out->problem, sizeof out->problem, "refused: %s", refusal.reason);
   } else {
-    const cut_run r = {c->o, &graph, over.tasks, c->sources, c->n_tables, out};
+    const cut_run r = {c->o, &graph, over.tasks, c->sources, c->n_tables, out, NULL, NULL};
     oracle_rows expected;
     must_query(c->o, sql, &expected);
     cut_run_graph(&r, &expected);

@@ -294,6 +294,9 @@ void cut_run_graph(const cut_run *r, const oracle_rows *expected) {
   r->out->n_stages = n;
   for (uint32_t at = 0; is_right && at < n - (is_given ? 1 : 0); at++) {
     is_right = run_stage(r, at);
+    if (is_right && r->on_stage != NULL) {
+      r->on_stage(r->context, at);
+    }
   }
   if (is_right && is_given) {
     run_last(r, expected);

@@ -28,6 +28,9 @@ typedef struct cut_run {
   const cut_source *sources; /* their ids are tables as SQL names them; rows: the largest rowid + 1 */
   size_t n_sources;
   cut_outcome *out;
+  /* NULL, or called when the tasks of a stage have run: their rows are in the table temp.main.cut_s<at>, in c0 … */
+  void (*on_stage)(void *context, uint32_t at);
+  void *context;
 } cut_run;
 
 /* Runs all stages and compares the result with `expected`; drops what it made. */

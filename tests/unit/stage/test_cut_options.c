@@ -73,7 +73,16 @@ static void answers_of_any_option_are_the_same(void **state) {
   check_all(*state, &(cut_options){.tasks = TASKS, .broadcast_bytes = 1 << 30, .hash_zero = true});
 }
 
-/* Whatever earlier stages are said to have given, what they have been is made again, and the rest is right. */
+static bool has_done(const cut_graph *graph, cut_mark mark) {
+  bool has = false;
+  for (size_t i = 0; i < graph->n_stages; i++) {
+    has |= graph->stages[i].is_done && memcmp(&graph->stages[i].mark, &mark, sizeof mark) == 0;
+  }
+  return has;
+}
+
+/* However many rows earlier stages are said to have given, what they have been is made again, and the rest is right. That
+ * there are none is taken at its word: test_cut_again.c. */
 static void check_again(cut_case *c, const char *sql, const cut_options *options, uint64_t rows) {
   cut_graph first, again;
   tree_refusal refusal;
@@ -90,8 +99,7 @@ static void check_again(cut_case *c, const char *sql, const cut_options *options
     over.facts = facts;
     over.n_facts = n;
     cut_case_cut(c, sql, &over, c->a, &again, &refusal);
-    assert_true(again.n_stages > 0 && again.stages[0].is_done);
-    assert_memory_equal(&again.stages[0].mark, &first.stages[0].mark, sizeof(cut_mark));
+    assert_true(has_done(&again, first.stages[0].mark));
     cut_case_run_with(c, sql, &over, &out);
     if (out.problem[0] != '\0') {
       fail_msg("%s: with %zu stages of %llu rows: %s", sql, n, (unsigned long long)rows, out.problem);
@@ -100,7 +108,7 @@ static void check_again(cut_case *c, const char *sql, const cut_options *options
 }
 
 static void cut_again_with_facts_is_the_same(void **state) {
-  static const uint64_t rows[] = {0, 1, 1000000, 1000000000};
+  static const uint64_t rows[] = {1, 1000, 1000000, 1000000000};
   for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
       check_again(*state, queries[i], &(cut_options){.tasks = TASKS, .broadcast_bytes = 10000}, rows[k]);

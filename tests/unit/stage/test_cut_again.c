@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queries cut again and again, as their stages are launched and done, with what these really gave: what was launched is
+ * always there again, the answer is right, and sides that are to move are filtered by the keys that are known.
+ */
+#include "support/cut_case.h"
+
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TASKS = 3, MOST_FACTS = 40, MOST_COLUMNS = 12, MOST_VALUES = 6, MOST_ROWS = 10000 };
+
+static const char *const data[] = {
+    "CREATE TABLE t AS SELECT i AS id, CASE WHEN i % 7 > 0 THEN i % 50 - 20 END AS k, i % 3 AS g, "
+    "DATE '1969-12-01' + (i % 60)::INTEGER AS d, ((i % 40 - 20) * 0.25)::DECIMAL(9, 2) AS m FROM range(300) r(i)",
+    "CREATE TABLE u AS SELECT CASE WHEN i % 6 > 0 THEN i % 90 - 50 END AS k, i AS w, i % 4 AS g, "
+    "DATE '1969-12-20' + (i % 45)::INTEGER AS d, ((i % 30 - 9) * 0.25)::DECIMAL(9, 2) AS m FROM range(200) r(i)",
+    "CREATE TABLE s AS SELECT i - 3 AS k, i AS x FROM range(9) r(i)",
+};
+
+static int open_case(void **state) {
+  cut_case *c = calloc(1, sizeof *c);
+  oracle *o = oracle_open();
+  assert_non_null(c);
+  for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) {
+    assert_null(oracle_run(o, data[i]));
+  }
+  cut_case_open(c, o);
+  *state = c;
+  return 0;
+}
+
+static int close_case(void **state) {
+  cut_case *c = *state;
+  oracle *o = c->o;
+  cut_case_close(c);
+  oracle_close(o);
+  free(c);
+  return 0;
+}
+
+/* ----------------------------------------------------------------- what is known */
+
+typedef struct course {
+  cut_case *c;
+  const char *sql;
+  cut_options options;
+  bool launches; /* all that can be, before one is done; else one after the other */
+  cut_graph graph;
+  uint32_t at; /* the stage that is done next */
+  cut_fact facts[MOST_FACTS];
+  size_t n_facts;
+} course;
+
+/* What makes a column a number as DuckDB stores it. */
+typedef struct storing {
+  const char *before, *behind;
+} storing;
+
+static storing stored(const data_type *type) {
+  switch (type->kind) {
+    case TYPE_INTEGER:
+    case TYPE_BIGINT:
+    case TYPE_UINTEGER:
+    case TYPE_UBIGINT:
+      return (storing){"", ""};
+    case TYPE_DATE:
+      return (storing){"", " - DATE '1970-01-01'"};
+    case TYPE_DECIMAL:
+      return (storing){"replace(", "::VARCHAR, '.', '')::BIGINT"};
+    case TYPE_TIME:
+      return (storing){"datediff('microsecond', TIME '00:00:00', ", ")"};
+    case TYPE_TIMESTAMP_S:
+      return (storing){"epoch(", ")::BIGINT"};
+    case TYPE_TIMESTAMP_MS:
+      return (storing){"epoch_ms(", ")"};
+    case TYPE_TIMESTAMP_NS:
+      return (storing){"epoch_ns(", ")"};
+    case TYPE_TIMESTAMP:
+    case TYPE_TIMESTAMP_TZ:
+      return (storing){"epoch_us(", ")"};
+    default:
+      fail_msg("%s is watched", type_kind_name(type->kind));
+      return (storing){"", ""};
+  }
+}
+
+static void ask(course *y, const char *sql, oracle_rows *rows) {
+  char *error = oracle_query(y->c->o, sql, MOST_ROWS, rows);
+  if (error != NULL) {
+    fail_msg("%s: %s", sql, error);
+  }
+}
+
+static uint64_t number_at(const oracle_rows *rows, size_t i) {
+  const char *text = rows->cells[i].text;
+  return text[0] == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 10);
+}
+
+static cut_column_fact column_fact_of(course *y, uint32_t at, uint32_t number) {
+  char sql[400];
+  oracle_rows rows, count;
+  const storing how = stored(y->graph.stages[at].columns.columns[number].type);
+  cut_column_fact fact = {.column = number};
+  snprintf(sql, sizeof sql, "SELECT count(c%u)::VARCHAR FROM temp.main.cut_s%u", number, at);
+  ask(y, sql, &count);
+  fact.rows = number_at(&count, 0);
+  snprintf(
+      sql, sizeof sql,
+      "SELECT v::VARCHAR FROM (SELECT DISTINCT %sc%u%s AS v FROM temp.main.cut_s%u WHERE c%u IS NOT NULL) ORDER BY v",
+      how.before, number, how.behind, at, number);
+  ask(y, sql, &rows);
+  if (rows.n_rows > 0) {
+    fact.least = number_at(&rows, 0);
+    fact.most = number_at(&rows, rows.n_rows - 1);
+  }
+  if (rows.n_rows <= MOST_VALUES) {
+    uint64_t *values = arena_array(y->c->a, rows.n_rows + 1, sizeof *values);
+    for (size_t i = 0; i < rows.n_rows; i++) {
+      values[i] = number_at(&rows, i);
+    }
+    fact.n_values = rows.n_rows;
+    fact.values = values;
+  }
+  oracle_rows_free(&rows);
+  oracle_rows_free(&count);
+  return fact;
+}
+
+static cut_fact *fact_of(course *y, cut_mark mark) {
+  for (size_t i = 0; i < y->n_facts; i++) {
+    if (memcmp(&y->facts[i].mark, &mark, sizeof mark) == 0) {
+      return &y->facts[i];
+    }
+  }
+  return NULL;
+}
+
+static cut_fact *add_fact(course *y, cut_mark mark) {
+  assert_true(y->n_facts < MOST_FACTS);
+  y->facts[y->n_facts] = (cut_fact){.mark = mark};
+  return &y->facts[y->n_facts++];
+}
+
+/* Notes what the stage gave that is to be done: of the columns that are watched, as the scheduler has it. */
+static void note_stage(void *context, uint32_t at) {
+  course *y = context;
+  char sql[100];
+  oracle_rows rows;
+  const cut_stage *stage = &y->graph.stages[at];
+  if (at != y->at) {
+    return;
+  }
+  cut_fact *fact = fact_of(y, stage->mark);
+  fact = fact == NULL ? add_fact(y, stage->mark) : fact;
+  cut_column_fact *columns = arena_array(y->c->a, stage->n_watched + 1, sizeof *columns);
+  snprintf(sql, sizeof sql, "SELECT count(*)::VARCHAR FROM temp.main.cut_s%u", at);
+  ask(y, sql, &rows);
+  fact->rows = number_at(&rows, 0);
+  fact->bytes = fact->rows * 8;
+  oracle_rows_free(&rows);
+  for (size_t i = 0; i < stage->n_watched; i++) {
+    columns[fact->n_columns++] = column_fact_of(y, at, stage->watched[i]);
+  }
+  fact->columns = columns;
+  fact->is_done = true;
+}
+
+/* -------------------------------------------------------------------- a query's course */
+
+static bool is_ready(const cut_graph *graph, uint32_t at) {
+  const cut_stage *stage = &graph->stages[at];
+  bool is_it = !stage->is_done;
+  for (size_t i = 0; i < stage->n_inputs; i++) {
+    is_it = is_it && (!stage->inputs[i].is_stage || graph->stages[stage->inputs[i].stage].is_done);
+  }
+  for (size_t i = 0; i < stage->n_after; i++) {
+    is_it = is_it && graph->stages[stage->after[i]].is_done;
+  }
+  return is_it;
+}
+
+/* Edges lead back; all that was launched is there, once. */
+static void check_graph(course *y) {
+  for (uint32_t i = 0; i < y->graph.n_stages; i++) {
+    const cut_stage *stage = &y->graph.stages[i];
+    for (size_t k = 0; k < stage->n_after; k++) {
+      assert_true(stage->after[k] < i);
+    }
+    assert_true((stage->n_after > 0) == (stage->awaits != NULL));
+  }
+  for (size_t f = 0; f < y->n_facts; f++) {
+    size_t n = 0;
+    for (size_t i = 0; i < y->graph.n_stages; i++) {
+      n += memcmp(&y->graph.stages[i].mark, &y->facts[f].mark, sizeof(cut_mark)) == 0;
+    }
+    if (n != 1) {
+      fail_msg("%s: stage %zu that was launched is there %zu times", y->sql, f, n);
+    }
+  }
+}
+
+static void cut_now(course *y) {
+  tree_refusal refusal;
+  y->options.facts = y->facts;
+  y->options.n_facts = y->n_facts;
+  cut_case_cut(y->c, y->sql, &y->options, y->c->a, &y->graph, &refusal);
+  assert_int_equal(refusal.code, TREE_REFUSED_NONE);
+  check_graph(y);
+}
+
+/* Launches what can be; the stage to be done next, or false: only the last one is left. */
+static bool choose(course *y) {
+  uint32_t last = (uint32_t)y->graph.n_stages - 1, found = last;
+  for (uint32_t i = 0; i < last; i++) {
+    if (is_ready(&y->graph, i)) {
+      found = i; /* the last one that is ready: not the order in which they are made */
+      if (y->launches && fact_of(y, y->graph.stages[i].mark) == NULL) {
+        add_fact(y, y->graph.stages[i].mark);
+      }
+    }
+  }
+  y->at = found;
+  return found < last;
+}
+
+static void run_now(course *y) {
+  oracle_rows expected;
+  cut_outcome out = {.verdict = ORACLE_OTHER_ROWS};
+  const cut_run r = {.o = y->c->o,
+                     .graph = &y->graph,
+                     .tasks = TASKS,
+                     .sources = y->c->sources,
+                     .n_sources = y->c->n_tables,
+                     .out = &out,
+                     .on_stage = note_stage,
+                     .context = y};
+  ask(y, y->sql, &expected);
+  cut_run_graph(&r, &expected);
+  oracle_rows_free(&expected);
+  if (out.problem[0] != '\0') {
+    fail_msg("%s: with %zu facts: %s", y->sql, y->n_facts, out.problem);
+  }
+}
+
+static course start(cut_case *c, const char *sql, uint64_t broadcast_bytes, bool launches) {
+  course y = {.c = c, .sql = sql, .launches = launches};
+  y.options = (cut_options){.tasks = TASKS,
+                            .broadcast_bytes = broadcast_bytes,
+                            .sources = c->sources,
+                            .n_sources = c->n_tables,
+                            .waits = true};
+  return y;
+}
+
+/* To its end; how many stages had a filter of known keys, by a text that only these have. */
+static void run_course(course *y) {
+  cut_now(y);
+  while (choose(y)) {
+    run_now(y);
+    cut_now(y);
+  }
+  run_now(y);
+}
+
+static const char *const queries[] = {
+    "SELECT id, w FROM t JOIN u ON t.k = u.k WHERE w < 9",
+    "SELECT id, w FROM t JOIN u ON t.k = u.k AND t.g = u.g WHERE w < 30",
+    "SELECT id, w FROM t JOIN u ON t.k = u.k WHERE w < 0",
+    "SELECT id, w FROM t LEFT JOIN (SELECT * FROM u WHERE w < 9) u ON t.k = u.k",
+    "SELECT id, w FROM (SELECT * FROM t WHERE id < 9) t LEFT JOIN u ON t.k = u.k",
+    "SELECT id, w FROM (SELECT * FROM t WHERE id < 9) t RIGHT JOIN u ON t.k = u.k",
+    "SELECT id, w FROM t RIGHT JOIN (SELECT * FROM u WHERE w < 9) u ON t.k = u.k",
+    "SELECT id, w FROM t FULL JOIN (SELECT * FROM u WHERE w < 9) u ON t.k = u.k",
+    "SELECT id FROM t SEMI JOIN (SELECT * FROM u WHERE w < 9) u ON t.k = u.k",
+    "SELECT id FROM t ANTI JOIN (SELECT * FROM u WHERE w < 9) u ON t.k = u.k",
+    "SELECT id FROM (SELECT * FROM t WHERE id < 9) t ANTI JOIN u ON t.k = u.k",
+    "SELECT id, k NOT IN (SELECT k FROM u WHERE w > 195) FROM t",
+    "SELECT id, k IN (SELECT k FROM u WHERE k > 0) FROM t WHERE id < 9",
+    "SELECT id, (SELECT sum(w) FROM u WHERE u.k = t.k) FROM t WHERE id < 9",
+    "SELECT id, (SELECT w FROM u WHERE u.k = t.k AND w < 40) FROM t WHERE id < 90",
+    "SELECT id, w FROM t JOIN u ON t.k IS NOT DISTINCT FROM u.k WHERE w < 9",
+    "SELECT id, w FROM t JOIN u ON t.d = u.d WHERE w < 9",
+    "SELECT id, w FROM t JOIN u ON t.m = u.m WHERE w < 9",
+    "SELECT id, w FROM t JOIN u ON t.k + 0 = u.k WHERE w < 9",
+    "SELECT t.id, w, x FROM t JOIN u ON t.k = u.k JOIN s ON s.k = u.k WHERE x < 4",
+    "SELECT t.k, count(*), sum(w) FROM t JOIN u ON t.k = u.k WHERE w < 9 GROUP BY t.k",
+    "SELECT a.k, n, m FROM (SELECT k, count(*) AS n FROM t GROUP BY k) a JOIN (SELECT k, sum(w) AS m FROM u WHERE w < 9 "
+    "GROUP BY k) b USING (k)",
+    "WITH z AS MATERIALIZED (SELECT * FROM u WHERE w < 9) SELECT id, z.w, y.w FROM t JOIN z ON t.k = z.k JOIN z y ON "
+    "t.d = y.d",
+    "SELECT a.id, b.id FROM t a JOIN t b ON a.k = b.id WHERE a.id < 40 AND b.g = 1",
+};
+
+static void courses_of_queries_end_right(void **state) {
+  static const uint64_t sizes[] = {0, 1500, 100000};
+  for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+    for (size_t k = 0; k < 2 * sizeof sizes / sizeof sizes[0]; k++) {
+      course y = start(*state, queries[i], sizes[k / 2], k % 2 == 1);
+      run_course(&y);
+    }
+  }
+}
+
+/* ---------------------------------------------------------------------- filters */
+
+static bool has_text(const cut_stage *stage, const char *text) {
+  for (size_t i = 0; i < stage->n_pieces; i++) {
+    if (stage->pieces[i].text != NULL && strstr(stage->pieces[i].text, text) != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The source whose stage has a condition that the query has not, or "". */
+static const char *filtered_source(const course *y) {
+  for (size_t i = 0; i < y->graph.n_stages; i++) {
+    const cut_stage *stage = &y->graph.stages[i];
+    bool has_filter =
+        has_text(stage, " BETWEEN ") || has_text(stage, " = CAST(") || has_text(stage, "WHERE false");
+    for (size_t k = 0; has_filter && k < stage->n_inputs; k++) {
+      if (!stage->inputs[k].is_stage) {
+        return stage->inputs[k].source_id;
+      }
+    }
+  }
+  return "";
+}
+
+#define FEW_T "(SELECT * FROM t WHERE id < 9) t"
+#define FEW_U "(SELECT * FROM u WHERE w < 9) u"
+
+static void side_whose_unmatched_rows_get_out_is_not_filtered(void **state) {
+  static const struct {
+    const char *sql, *filtered;
+  } cases[] = {
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k = u.k", "t"},
+      {"SELECT id, w FROM " FEW_T " JOIN u ON t.k = u.k", "u"},
+      {"SELECT id, w FROM t LEFT JOIN " FEW_U " ON t.k = u.k", ""},
+      {"SELECT id, w FROM " FEW_T " LEFT JOIN u ON t.k = u.k", "u"},
+      {"SELECT id, w FROM t RIGHT JOIN " FEW_U " ON t.k = u.k", "t"},
+      {"SELECT id, w FROM " FEW_T " RIGHT JOIN u ON t.k = u.k", ""},
+      {"SELECT id, w FROM t FULL JOIN " FEW_U " ON t.k = u.k", ""},
+      {"SELECT id, w FROM " FEW_T " FULL JOIN u ON t.k = u.k", ""},
+      {"SELECT id FROM t SEMI JOIN " FEW_U " ON t.k = u.k", "t"},
+      {"SELECT id FROM " FEW_T " SEMI JOIN u ON t.k = u.k", "u"},
+      {"SELECT id FROM t ANTI JOIN " FEW_U " ON t.k = u.k", ""},
+      {"SELECT id FROM " FEW_T " ANTI JOIN u ON t.k = u.k", "u"},
+      {"SELECT id, k IN (SELECT k FROM " FEW_U ") FROM t", ""},
+      {"SELECT id, k IN (SELECT k FROM u) FROM " FEW_T, ""},
+      {"SELECT id, (SELECT w FROM u WHERE u.k = t.k AND w < 40) FROM " FEW_T, "u"},
+      {"SELECT id, w FROM t ASOF JOIN " FEW_U " ON t.g = u.g AND t.id >= u.w", ""},
+      /* NULLs are equal, other types, a key that may fail */
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k IS NOT DISTINCT FROM u.k", ""},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k = u.k::VARCHAR", ""},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.id // t.k = u.k", ""},
+      /* nothing can match; one of two keys; types */
+      {"SELECT id, w FROM t JOIN (SELECT * FROM u WHERE w < 0) u ON t.k = u.k", "t"},
+      {"SELECT id, w FROM t JOIN (SELECT * FROM u WHERE k IS NULL AND w < 9) u ON t.k = u.w AND t.id = u.k",
+       "t"},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k = u.k AND t.g + random()::INTEGER * 0 = u.g", "t"},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.d = u.d", "t"},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.m = u.m", "t"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    course y = start(*state, cases[i].sql, 0, i % 2 == 0);
+    run_course(&y);
+    const char *found = filtered_source(&y);
+    if (strcmp(found, cases[i].filtered) != 0) {
+      fail_msg("%s: \"%s\" is filtered", cases[i].sql, found);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(courses_of_queries_end_right),
+      cmocka_unit_test(side_whose_unmatched_rows_get_out_is_not_filtered),
+  };
+  return cmocka_run_group_tests(tests, open_case, close_case);
+}
