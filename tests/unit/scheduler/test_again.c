@@ -214,6 +214,8 @@ static void again_of_a_fill_that_is_cancelled_meanwhile_leaves_nothing(void **st
   assert_int_equal(rig_storage(r, held).rows, 0);
   hook(r, only_count);
   assert_int_equal(rig_value(r, "SELECT sum(n)::BIGINT FROM later", NULL), 100);
+  uuid key = rig_key(held);
+  scheduler_unpersist(r->s, &key, HOLD_WAIT_READERS);
 }
 
 /* -------------------------------------------------------------- coalescing */
@@ -267,6 +269,8 @@ static void partitions_of_a_task_are_the_same_when_it_is_run_again(void **state)
   hf_profile profile;
   watched = r;
   atomic_store(&n_calls, 0);
+  rig_await_cleaner(r);
+  assert_string_equal(rig_block_file(r), ""); /* of other queries */
   fault_set("exchange.batch", lose_second_stage);
   assert_int_equal(rig_value(r, grouped, &profile), grouped_sum);
   fault_set("exchange.batch", NULL);
