@@ -229,6 +229,8 @@ static hf_status move_stage(cutter *c, const uint32_t *places, cut_stage *stage)
   stage->after = after;
   stage->n_after = n_after;
   stage->awaits = n_after > 0 ? stage->awaits : NULL;
+  stage->filter = stage->filter == NULL || places[stage->filter_of] == 0 ? NULL : stage->filter;
+  stage->filter_of = stage->filter == NULL ? 0 : places[stage->filter_of] - 1;
   return HF_OK;
 }
 

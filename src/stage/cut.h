@@ -127,6 +127,9 @@ typedef struct cut_stage {
   size_t n_after;
   const uint32_t *after;
   const char *awaits; /* n_after > 0: for EXPLAIN, what is chosen then */
+  /* Its rows are those whose keys another stage has: for EXPLAIN, which keys, such as "o_custkey: 3 values"; NULL: not so. */
+  const char *filter;
+  uint32_t filter_of; /* that stage, an earlier one */
   size_t n_watched;   /* columns of its output of which a cut_column_fact is of use */
   const uint32_t *watched;
   schema columns; /* of its output, c0 … */

@@ -128,6 +128,7 @@ hf_status cut_take_launched(cutter *c, cut_part *part, const cut_keys *keys) {
   HF_TRY(cut_read(c, stage, share, false, part->node, &part->node));
   cut_take_rows(c, stage, part);
   part->is_one = is_one;
+  part->filter = NULL;
   part->needs_deals = false;
   part->what = "";
   part->n_deals = 0;

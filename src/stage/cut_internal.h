@@ -32,7 +32,9 @@ typedef struct cut_part {
   uint32_t modulus;
   size_t n_deals;
   cut_deal deals[CUT_MOST_DEALS];
-  bool needs_deals; /* an operator in it relies on them; else sources in it are better split evenly */
+  bool needs_deals;   /* an operator in it relies on them; else sources in it are better split evenly */
+  const char *filter; /* of the stage that it is to be: see cut_stage */
+  uint32_t filter_of;
 } cut_part;
 
 /* A CTE that references read. */

@@ -96,14 +96,41 @@ static hf_status take_launched(cut_joining *x, bool ordered) {
   return HF_OK;
 }
 
-/* What is known of the other side's keys; a stage that others read as well comes before one that deals its rows. */
-static const cut_column_fact *fact_of_other(const cut_joining *x, int side, size_t i) {
+static const tree_expression *key_of(const cut_joining *x, int side, size_t i) {
   const tree_condition *condition = &x->node->join->conditions[i];
+  return side == LEFT ? condition->left : condition->right;
+}
+
+/* What is known of the other side's keys; a stage that others read as well comes before one that deals its rows. */
+static const cut_column_fact *fact_of_other(const cut_joining *x, int side, size_t i, uint32_t *stage) {
   const cut_column_fact *fact = NULL;
   for (size_t k = 0; fact == NULL && k < x->n_known[1 - side]; k++) {
-    fact = cut_fact_of_key(x->c, x->known[1 - side][k], side == LEFT ? condition->right : condition->left);
+    *stage = x->known[1 - side][k];
+    fact = cut_fact_of_key(x->c, *stage, key_of(x, 1 - side, i));
   }
   return fact;
+}
+
+/* What the query calls the key. */
+static const char *name_of(cutter *c, const tree_expression *key) {
+  while (key->kind == EXPRESSION_CAST) {
+    key = key->children[0];
+  }
+  return key->name != NULL ? key->name : cut_text(c, "c%zu", key->ref);
+}
+
+static void tell_filter(cut_joining *x, const tree_expression *key, const cut_column_fact *fact,
+                        cut_part *part) {
+  cutter *c = x->c;
+  const char *name = name_of(c, key), *what = NULL;
+  if (fact->rows == 0) {
+    what = cut_text(c, "%.60s: none", name);
+  } else if (fact->n_values > 0) {
+    what = cut_text(c, "%.60s: %zu value%s", name, fact->n_values, fact->n_values == 1 ? "" : "s");
+  } else {
+    what = cut_text(c, "%.60s: a range", name);
+  }
+  part->filter = part->filter == NULL ? what : cut_text(c, "%.200s, %s", part->filter, what);
 }
 
 /* A filter for a side of which rows are to move: they have keys that are among the other side's. */
@@ -119,10 +146,13 @@ static hf_status make_filter(cut_joining *x, int side) {
   }
   HF_TRY(cut_pointers(c, 2 * j->n_conditions, &filters));
   for (size_t i = 0; i < j->n_conditions; i++) {
-    const cut_column_fact *fact = can_filter(j, i, 1 - side) ? fact_of_other(x, side, i) : NULL;
+    bool is_it = can_filter(j, i, 1 - side);
+    uint32_t stage = 0;
+    const cut_column_fact *fact = is_it ? fact_of_other(x, side, i, &stage) : NULL;
     if (fact != NULL) {
-      HF_TRY(cut_add_filter(c, side == LEFT ? j->conditions[i].left : j->conditions[i].right, fact, filters,
-                            &n));
+      filtered.filter_of = stage;
+      HF_TRY(cut_add_filter(c, key_of(x, side, i), fact, filters, &n));
+      tell_filter(x, key_of(x, side, i), fact, &filtered);
       filtered.rows *= cut_share_of_fact(fact, cut_least_base(x));
     }
   }
@@ -210,7 +240,7 @@ hf_status cut_wait_for(cut_joining *x, int first) {
     return HF_OK;
   }
   for (size_t i = 0; may_be_filtered(x->node, 1 - first) && i < j->n_conditions; i++) {
-    const tree_expression *key = first == LEFT ? j->conditions[i].left : j->conditions[i].right;
+    const tree_expression *key = key_of(x, first, i);
     if (can_filter(j, i, first) && cut_can_watch(key)) {
       HF_TRY(cut_watch(c, stage, (uint32_t)key->ref));
       n_watched++;

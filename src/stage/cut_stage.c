@@ -251,6 +251,8 @@ hf_status cut_close(cutter *c, const cut_part *part, const cut_keys *keys, bool 
                     .one_task = part->is_one,
                     .partitions = keys == NULL ? 1 : modulus_of(c, keys),
                     .ordered = ordered,
+                    .filter = part->filter,
+                    .filter_of = part->filter_of,
                     .what = part->what,
                     .why_one = part->is_one ? part->why : ""};
   made.falls_back = cut_is_fallback(made.why_one);
@@ -356,6 +358,7 @@ static hf_status read_all(cutter *c, cut_part *part, bool ordered) {
   part->n_deals = 0;
   part->needs_deals = false;
   part->what = "";
+  part->filter = NULL;
   cut_take_rows(c, stage, part);
   return cut_read(c, stage, CUT_ALL, ordered, part->node, &part->node);
 }
@@ -420,6 +423,7 @@ hf_status cut_exchange(cutter *c, cut_part *part, const cut_keys *keys, bool ord
   part->is_one = false;
   part->needs_deals = false;
   part->what = "";
+  part->filter = NULL;
   return cut_set_deal(c, part, keys);
 }
 
