@@ -139,8 +139,10 @@ static const char *surprise_of(double guessed, double found, size_t n_waiting) {
   return grew ? "more than was guessed" : shrank || are_few ? "less than was guessed" : NULL;
 }
 
-/* Values that lie so close together that their bounds leave out others: one of so many, or more. */
+/* Values that lie so close together that their bounds may leave out others: one of so many, or more. */
 enum { CLUMP = 8 };
+/* Where all rows came that were expected, bounds are those of all. */
+static const double MOST_OF_CLUMP = 0.8;
 
 static bool is_clump(const range_summary *watched, const data_type *type) {
   range_kind kind = range_kind_of(type);
@@ -149,13 +151,14 @@ static bool is_clump(const range_summary *watched, const data_type *type) {
 }
 
 /* What its keys say to those who wait for it. */
-static const char *keys_of(const stage_run *done, const schema *columns) {
+static const char *keys_of(const stage_run *done, const cut_stage *stage) {
+  bool are_fewer = (double)done->rows <= MOST_OF_CLUMP * stage->rows;
   for (size_t i = 0; i < done->n_watched; i++) {
     const range_summary *watched = &done->watched[i];
     if (watched->n_values > 0) {
       return "with few keys";
     }
-    if (is_clump(watched, columns->columns[watched->column].type)) {
+    if (are_fewer && is_clump(watched, stage->columns.columns[watched->column].type)) {
       return "with keys close together";
     }
   }
@@ -175,7 +178,7 @@ static const char *why_again(const job *j, const stage_run *done) {
   const char *why = surprise_of(stage->bytes, (double)done->bytes, n_waiting);
   if (why == NULL && again_is_awaited(j, done)) {
     bool is_less = done->rows == 0 || (double)done->bytes * 2 <= stage->bytes;
-    why = is_less ? "less than was guessed" : keys_of(done, &stage->columns);
+    why = is_less ? "less than was guessed" : keys_of(done, stage);
   }
   return why;
 }

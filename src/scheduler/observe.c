@@ -9,6 +9,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -162,6 +163,18 @@ static void note_after(const planning *p, const cut_stage *from, job_profile *ou
   stage->awaits = from->awaits == NULL ? "" : profile_say(out, "%s", from->awaits);
 }
 
+/* That what an earlier stage gave leaves out rows of it. */
+static void note_filter(const planning *p, size_t place, job_profile *out) {
+  const cut_stage *stage = &p->graph.stages[place];
+  char text[240];
+  if (stage->filter != NULL) {
+    snprintf(text, sizeof text, "only rows with keys that stage %u has, %s", id_of(p, stage->filter_of),
+             stage->filter);
+    text[utf8_right_length(text, strlen(text))] = '\0';
+    profile_add_note(out, id_of(p, place), text);
+  }
+}
+
 static void note_stage(const planning *p, size_t place, const observe_fills *fills, job_profile *out) {
   const cut_stage *from = &p->graph.stages[place];
   uint32_t n_tasks = place < p->n_stages ? p->stages[place].n_tasks : from->one_task ? 1 : p->n_tasks;
@@ -182,6 +195,7 @@ static void note_stage(const planning *p, size_t place, const observe_fills *fil
   stage->n_reads = reads_of(&p->graph, place);
   stage->ordered = from->ordered || (place + 1 == p->graph.n_stages && p->ordered);
   note_after(p, from, out, stage);
+  note_filter(p, place, out);
   for (size_t i = 0; i < from->n_inputs; i++) {
     const cut_input *input = &from->inputs[i];
     stage->inputs[i].how = how_shared(input, from->one_task);
