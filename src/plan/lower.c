@@ -279,7 +279,21 @@ static hf_status use_at(lowering *l, const relation *r, const char *text, const 
   return HF_OK;
 }
 
+static hf_status put_file(lowering *l, piece_list *list, const sql_spot *spot) {
+  lower_input input;
+  uint32_t number = 0;
+  const source_request *request = NULL;
+  unsigned given = lower_virtual(l, spot, &request);
+  HF_TRY(input_of_request(l, request, spot->name, &input));
+  HF_TRY(lower_input_number(l, &input, &number));
+  return (given & VIRTUAL_FILE_INDEX) != 0 ? lower_put_indexed(l, list, input.source, number)
+                                           : lower_put_input(l, list, number);
+}
+
 hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const sql_spot *spot) {
+  if (spot->star != NULL) {
+    return lower_put_star(l, list, spot->star);
+  }
   held_info info = {0};
   const relation *r = spot->bound == NULL ? NULL : lower_skip_inline(l, spot->bound, &info);
   bool is_apart = spot->offset == 0 || is_blank(text[spot->offset - 1]);
@@ -291,11 +305,12 @@ hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const 
     const char *name = NULL;
     HF_TRY(use_at(l, r, text, spot, &name));
     HF_TRY(lower_put(l, list, name));
+  } else if (r == NULL) {
+    HF_TRY(put_file(l, list, spot));
   } else {
     lower_input input;
     uint32_t number = 0;
-    HF_TRY(r == NULL ? input_of_request(l, spot->source, spot->name, &input)
-                     : lower_input_of(l, r, &info, spot->name, &input));
+    HF_TRY(lower_input_of(l, r, &info, spot->name, &input));
     HF_TRY(lower_input_number(l, &input, &number));
     HF_TRY(lower_put_input(l, list, number));
   }

@@ -162,6 +162,19 @@ static void suggest_column(const lowered *l, arena *a, hf_error *error) {
   }
 }
 
+/* A column of files that is found only where a query names the file itself. */
+static void suggest_reader(hf_error *error) {
+  static const char *const names[] = {"filename", "file_row_number"};
+  for (size_t i = 0; error->code == HF_E_COLUMN_NOT_FOUND && i < sizeof names / sizeof names[0]; i++) {
+    const char *at = error->message == NULL ? NULL : strcasestr(error->message, names[i]);
+    size_t length = strlen(names[i]);
+    if (at != NULL && (at[length] == '\0' || strcmp(at + length, "\"") == 0)) {
+      error_hint(error, "ask the reader for it as a column: %s(…, %s = true)",
+                 i == 0 ? "read_csv, read_json or read_parquet" : "read_parquet", names[i]);
+    }
+  }
+}
+
 /* What stands behind an alias is to the user a table, not what lowering made of it. */
 static const char *call_it_a_table(const char *message, arena *a) {
   static const char head[] = "values list \"";
@@ -186,6 +199,7 @@ static void error_translate(const lowered *l, const planner_text *text, arena *a
   error_cause(&mine, error->cause == NULL ? NULL : lower_clean_text(l, error->cause, a));
   mine.position = origin_of(l, text, error->position);
   suggest_column(l, a, &mine);
+  suggest_reader(&mine);
   error_move(error, &mine);
 }
 

@@ -60,6 +60,12 @@ hf_status lower_put_input(lowering *l, piece_list *list, uint32_t input);
 hf_status lower_put_list(lowering *l, piece_list *to, piece_list *from);
 /* Appends what stands at a spot of a text: an input, or the name of a use in the chain. */
 hf_status lower_put_spot(lowering *l, piece_list *list, const char *text, const sql_spot *spot);
+/* Which virtual columns become columns of the file at a spot (virtual_column), and what is read then. */
+unsigned lower_virtual(const lowering *l, const sql_spot *spot, const source_request **request);
+/* Appends the input, which has the column filename, with file_index behind its columns. */
+hf_status lower_put_indexed(lowering *l, piece_list *list, const source *s, uint32_t number);
+/* Appends what leaves virtual columns out of a star. */
+hf_status lower_put_star(lowering *l, piece_list *list, const spot_star *star);
 /* Takes `body` into the chain; `columns`: "" or a list in parentheses. *name is what stands for it. */
 hf_status lower_put_use(lowering *l, piece_list *body, const char *original, const char *columns,
                         const char **name);

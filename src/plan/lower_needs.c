@@ -84,7 +84,13 @@ static hf_status need_held(lowering *l, const relation *node) {
 
 static hf_status need_spots(lowering *l, const sql_spot *spots, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    HF_TRY(spots[i].bound != NULL ? lower_needs(l, spots[i].bound) : need_source(l, spots[i].source));
+    const source_request *with = NULL;
+    if (spots[i].bound != NULL) {
+      HF_TRY(lower_needs(l, spots[i].bound));
+    } else if (spots[i].source != NULL) {
+      HF_TRY(need_source(l, spots[i].source));
+      HF_TRY(lower_virtual(l, &spots[i], &with) == 0 ? HF_OK : need_source(l, with));
+    }
   }
   return HF_OK;
 }

@@ -424,6 +424,9 @@ static hf_status take_tree(reading *r, struct json_object *root) {
   names_walk w = {.tokens = &r->tokens, .names = r->m->names, .arena = r->m->arena, .error = r->error};
   hf_status status = names_walk_tree(&w, root);
   if (status == HF_OK) {
+    status = names_virtual(&w, root);
+  }
+  if (status == HF_OK) {
     status = names_take_spots(&w, &r->out->spots, &r->out->n_spots);
   }
   r->out->clock = w.clock;

@@ -451,6 +451,9 @@ static hf_status find_names(names_walk *w, engine *planner, relation *r, const c
     status = names_dropped(w, planner, tree);
   }
   if (status == HF_OK) {
+    status = names_virtual(w, node_get(tree, "statements"));
+  }
+  if (status == HF_OK) {
     r->view.top_ordered = is_ordered(w, node_get(node_at(tree, "statements", 0), "node"));
     status = names_take_spots(w, &r->view.spots, &r->view.n_spots);
   }

@@ -47,6 +47,9 @@ void names_column(names_walk *w, struct json_object *column_ref);
 /* Finds the names in sub-selects that DuckDB's parser left out of the tree, since an equal expression is in it. */
 hf_status names_dropped(names_walk *w, engine *planner, struct json_object *tree);
 
+/* Finds virtual columns of files that are named, and the stars that must not show them. After the spots. */
+hf_status names_virtual(names_walk *w, struct json_object *tree);
+
 /* Spells a constant of the tree as SQL; false when it is none. */
 bool names_constant_sql(struct json_object *expression, buf *out);
 

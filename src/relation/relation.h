@@ -22,6 +22,31 @@ typedef enum relation_kind {
 typedef struct relation relation;
 struct relation_step;
 
+/* Columns that DuckDB's readers have beside those of the files: they can be named, and are not in *. */
+typedef enum virtual_column {
+  VIRTUAL_FILENAME = 1,
+  VIRTUAL_FILE_ROW_NUMBER = 2,
+  VIRTUAL_FILE_INDEX = 4
+} virtual_column;
+
+/* What a query says of a file's virtual columns; whether the file has others of their names shows when it is read. */
+typedef struct spot_virtual {
+  unsigned wanted;    /* of virtual_column: those that the query names */
+  const char *called; /* the table, in the query */
+  bool may_be_row;    /* so is a column: the whole row, unless the file has a column of that name */
+  const source_request
+      *with[4]; /* what is read when filename (1), file_row_number (2) or both become columns */
+} spot_virtual;
+
+/* A star over files: EXCLUDE is written behind it for virtual columns that became columns. */
+typedef struct spot_star {
+  bool is_bare;  /* FROM without SELECT: the star is written, too */
+  bool is_plain; /* t.*: names in EXCLUDE stand alone */
+  bool has_list; /* there is an EXCLUDE: the place is behind its parenthesis */
+  size_t n_files;
+  const struct sql_spot *files;
+} spot_star;
+
 /* A place in SQL text that lowering replaces. */
 typedef struct sql_spot {
   size_t offset, length;        /* bytes of the text that are replaced */
@@ -30,7 +55,9 @@ typedef struct sql_spot {
   bool is_query;                /* a whole query stands here (TABLE v, DESCRIBE v): write FROM in front */
   size_t same_as;               /* offset of the spot whose replacement stands here too; 0: its own */
   const relation *bound;        /* a view, cached table or DataFrame; or NULL and: */
-  const source_request *source; /* a file or reader call */
+  const source_request *source; /* a file or reader call; or NULL and: */
+  const spot_star *star;        /* a star; the spot has no length and no name */
+  const spot_virtual *columns;  /* of a file: virtual columns that are named; NULL: none */
 } sql_spot;
 
 /* Borrowed looks into a relation. */

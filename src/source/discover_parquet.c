@@ -41,7 +41,7 @@ static void append_all_columns(const discovery *d, buf *out) {
   buf_text(out, " LIMIT 0) UNION ALL BY NAME SELECT * FROM ");
 }
 
-/* A column of that name hides DuckDB's own number of the row in its file. */
+/* A column of that name hides DuckDB's own number of the row in its file, unless it is that. */
 static bool has_row_numbers(const discovery *d) {
   for (size_t i = 0; i < d->columns.n_columns; i++) {
     if (strcasecmp(d->columns.columns[i].name, "file_row_number") == 0) {
@@ -64,7 +64,7 @@ static void write_reader(discovery *d) {
     buf_char(out, '(');
     append_all_columns(d, out);
   }
-  bool can_cut = !has_row_numbers(d);
+  bool can_cut = !has_row_numbers(d) || option_is_true(d->request, "file_row_number");
   buf_text(out, can_cut ? READER_CUT_BEGIN : "");
   discover_call(d, NULL, 0, CALL_AS_REQUESTED, out);
   discover_hive_options(d, true, out);

@@ -162,10 +162,17 @@ static void split_of_csv_deals_out_whole_files(void **state) {
 
 static void split_of_parquet_with_row_numbers_of_its_own_keeps_files_whole(void **state) {
   plan_case *c = *state;
+  plan_exec(c, "COPY (SELECT i AS x, 0 AS file_row_number FROM range(5000) t(i)) TO '@/own.parquet'");
+  assert_adds_up(c, "read_parquet('@/own.parquet')", "x", 3);
+  assert_false(source_can_split(resolve(c, "read_parquet('@/own.parquet')")));
+}
+
+static void split_of_parquet_with_the_readers_row_numbers_keeps_them(void **state) {
+  plan_case *c = *state;
   write_parquet(c);
   assert_adds_up(c, "read_parquet('@/a.parquet', file_row_number = true)", "x", 3);
-  assert_false(source_can_split(resolve(c, "read_parquet('@/a.parquet', file_row_number = true)")));
-  assert_true(source_can_split(resolve(c, "read_parquet('@/a.parquet')")));
+  assert_adds_up(c, "read_parquet('@/a.parquet', file_row_number = true)", "file_row_number", 4);
+  assert_true(source_can_split(resolve(c, "read_parquet('@/a.parquet', file_row_number = true)")));
 }
 
 int main(void) {
@@ -176,6 +183,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(split_in_one_is_all_files_whole, plan_case_open, plan_case_close),
       cmocka_unit_test_setup_teardown(split_of_csv_deals_out_whole_files, plan_case_open, plan_case_close),
       cmocka_unit_test_setup_teardown(split_of_parquet_with_row_numbers_of_its_own_keeps_files_whole,
+                                      plan_case_open, plan_case_close),
+      cmocka_unit_test_setup_teardown(split_of_parquet_with_the_readers_row_numbers_keeps_them,
                                       plan_case_open, plan_case_close),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
