@@ -90,10 +90,14 @@ static hf_status write_new(const char *path, const void *bytes, size_t length, b
 
 hf_status file_write_whole(const char *path, const void *bytes, size_t length, bool durable,
                            hf_error *error) {
-  char *temporary = NULL;
-  if (asprintf(&temporary, "%s.tmp", path) < 0) {
+  static const char suffix[] = ".tmp";
+  size_t n = strlen(path);
+  char *temporary = mem_alloc(n + sizeof suffix);
+  if (temporary == NULL) {
     return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for a path");
   }
+  memcpy(temporary, path, n);
+  memcpy(temporary + n, suffix, sizeof suffix);
   hf_status status = write_new(temporary, bytes, length, durable, error);
   if (status == HF_OK && rename(temporary, path) != 0) {
     status = error_set_errno(error, errno, HF_E_IO, "cannot rename to %s", path);
