@@ -104,6 +104,7 @@ void launch_attempt(scheduler *s, job *j, stage_run *stage, uint32_t task) {
   stage->tasks[task].attempt.value++;
   if (submit(s, j, stage, task, &error) == HF_OK) {
     j->n_running++;
+    s->n_attempts++;
     observe_launched(j, stage, task);
     return;
   }

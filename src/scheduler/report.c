@@ -9,7 +9,10 @@
 
 #include "base/log.h"
 
-/* Receiving must not lack memory: the nodes are reserved when an attempt is submitted. */
+/*
+ * Receiving must not lack memory: the nodes are reserved when an attempt is submitted. One that ends before it has started
+ * leaves a node for the next.
+ */
 struct report_message {
   message base;
   report_message *next;
@@ -19,16 +22,20 @@ struct report_message {
 enum { REPORTS_OF_AN_ATTEMPT = 2 }; /* started, ended */
 
 hf_status report_reserve(scheduler *s, hf_error *error) {
-  for (int i = 0; i < REPORTS_OF_AN_ATTEMPT; i++) {
+  hf_status status = HF_OK;
+  size_t n_wanted = (s->n_attempts + 1) * REPORTS_OF_AN_ATTEMPT;
+  pthread_mutex_lock(&s->reports_lock);
+  while (status == HF_OK && s->n_spare_reports < n_wanted) {
     report_message *m = mem_zalloc(1, sizeof *m);
     if (m == NULL) {
-      return error_set(error, HF_E_OUT_OF_MEMORY, "no memory to launch a task");
+      status = error_set(error, HF_E_OUT_OF_MEMORY, "no memory to launch a task");
+    } else {
+      LL_PREPEND(s->spare_reports, m);
+      s->n_spare_reports++;
     }
-    pthread_mutex_lock(&s->reports_lock);
-    LL_PREPEND(s->spare_reports, m);
-    pthread_mutex_unlock(&s->reports_lock);
   }
-  return HF_OK;
+  pthread_mutex_unlock(&s->reports_lock);
+  return status;
 }
 
 void reports_free(scheduler *s) {
@@ -47,6 +54,7 @@ void report_receive(void *context, task_report *report) {
   report_message *m = s->spare_reports;
   if (m != NULL) {
     LL_DELETE(s->spare_reports, m);
+    s->n_spare_reports--;
   }
   pthread_mutex_unlock(&s->reports_lock);
   if (m == NULL) {
@@ -229,6 +237,7 @@ static void handle(scheduler *s, message *m) {
   report_message *received = (report_message *)m;
   task_report *report = received->report;
   mem_free(received);
+  s->n_attempts -= report->outcome == TASK_STARTED ? 0 : 1;
   reported at;
   if (find_attempt(s, report, &at)) {
     dispatch(s, &at, report);

@@ -544,6 +544,8 @@ struct scheduler {
 
   pthread_mutex_t reports_lock;
   report_message *spare_reports; /* guarded by reports_lock */
+  size_t n_spare_reports;        /* guarded by reports_lock */
+  size_t n_attempts;             /* submitted, and whose end has not been handled */
 };
 
 /* Does what handlers left: actions, removals, ended jobs. */
