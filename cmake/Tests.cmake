@@ -73,6 +73,9 @@ foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
   set_tests_properties(chaos/${name} PROPERTIES TIMEOUT 2400) # each has an alarm of its own
 endforeach()
+foreach(function alloc zalloc realloc alloc_aligned free strdup strndup) # it counts what they gave and got back
+  target_link_options(tests_chaos_test_long_session PRIVATE -Wl,--wrap=mem_${function})
+endforeach()
 file(GLOB sources CONFIGURE_DEPENDS examples/*.c)
 foreach(source ${sources})
   hf_c_test(${source} example holdfast)
