@@ -35,6 +35,14 @@ static bool are_sets_distinct(const tree_aggregate *g) {
   return g->n_groups <= MOST_GROUPS_OF_SETS;
 }
 
+static size_t place_in(const tree_group_set *set, size_t group) {
+  size_t at = 0;
+  while (at < set->n && set->groups[at] != group) {
+    at++;
+  }
+  return at;
+}
+
 static bool are_possible(const tree_node *node, bool together) {
   for (size_t i = 0; i < node->n_expressions; i++) {
     if (!partial_is_possible(node->expressions[i], together)) {
@@ -259,8 +267,23 @@ static double groups_of(const tree_node *node, double rows) {
   return node->aggregate->n_groups == 0 ? 1 : rows > ROWS_OF_A_GROUP ? rows / ROWS_OF_A_GROUP : rows;
 }
 
+/* The keys by which the groups' rows are exchanged: all, or those that are wanted above. */
+static hf_status take_wanted(cutter *c, const tree_node *node, const cut_keys *all, cut_keys *out) {
+  const tree_expression **keys = NULL;
+  *out = *all;
+  if (c->wanted_of != node || has_sets(node->aggregate)) {
+    return HF_OK;
+  }
+  HF_TRY(cut_pointers(c, c->n_wanted, &keys));
+  for (size_t i = 0; i < c->n_wanted; i++) {
+    keys[i] = all->keys[c->wanted[i]];
+  }
+  *out = (cut_keys){.n = c->n_wanted, .keys = keys};
+  return HF_OK;
+}
+
 static hf_status in_two_steps(two_steps *s, cut_part *part) {
-  cut_keys keys;
+  cut_keys keys, dealt;
   HF_TRY(list_partials(s));
   HF_TRY(put_partial(s, part));
   size_t n_partial = part->node->n_columns;
@@ -269,8 +292,9 @@ static hf_status in_two_steps(two_steps *s, cut_part *part) {
   part->what =
       part->what[0] == '\0' ? "partial aggregate" : cut_text(s->c, "%s, partial aggregate", part->what);
   HF_TRY(keys_of_partial(s, &keys));
+  HF_TRY(take_wanted(s->c, s->node, &keys, &dealt));
   if (keys.n > 0) {
-    HF_TRY(cut_exchange(s->c, part, &keys, s->is_ordered));
+    HF_TRY(cut_exchange(s->c, part, &dealt, s->is_ordered));
     cut_take_cheap(s->c, part);
   } else {
     HF_TRY(cut_gather(s->c, part, s->is_ordered, ""));
@@ -292,11 +316,29 @@ static size_t group_of(const void *context, size_t at) {
   return i;
 }
 
-/* How rows are dealt, by the columns of the groups; are_together: in some way by nothing else. */
+static bool is_in_all_sets(const tree_aggregate *g, const cut_deal *deal) {
+  for (size_t k = 0; k < deal->n; k++) {
+    for (size_t i = 0; i < g->n_sets; i++) {
+      if (place_in(&g->sets[i], deal->columns[k]) == g->sets[i].n) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/* How rows are dealt, by the columns of the groups; are_together: in some way by nothing else, in every set. */
 static hf_status group_keys(cutter *c, const tree_aggregate *g, cut_part *part, bool *are_together) {
   cut_part grouped = *part;
+  size_t n = 0;
   grouped.n_deals = 0;
   HF_TRY(cut_keep_deals(c, part, group_of, g, g->n_groups, &grouped));
+  for (size_t d = 0; d < grouped.n_deals; d++) {
+    if (is_in_all_sets(g, &grouped.deals[d])) {
+      grouped.deals[n++] = grouped.deals[d];
+    }
+  }
+  grouped.n_deals = n;
   *are_together = !part->is_one && grouped.n_deals > 0;
   if (*are_together) {
     *part = grouped;
@@ -305,19 +347,23 @@ static hf_status group_keys(cutter *c, const tree_aggregate *g, cut_part *part, 
   return HF_OK;
 }
 
-static hf_status exchange_groups(cutter *c, const tree_aggregate *g, bool ordered, cut_part *part) {
+static hf_status exchange_groups(cutter *c, const tree_node *node, bool ordered, cut_part *part) {
+  const tree_aggregate *g = node->aggregate;
+  const cut_keys all = {.n = g->n_groups, .keys = g->groups};
+  cut_keys dealt;
   size_t *keys = NULL;
-  HF_TRY(cut_exchange(c, part, &(cut_keys){.n = g->n_groups, .keys = g->groups}, ordered));
+  HF_TRY(take_wanted(c, node, &all, &dealt));
+  HF_TRY(cut_exchange(c, part, &dealt, ordered));
   cut_take_cheap(c, part);
   if (part->is_one) {
     return HF_OK;
   }
-  HF_TRY(cut_array(c, g->n_groups, sizeof *keys, &keys));
-  for (size_t i = 0; i < g->n_groups; i++) {
-    keys[i] = i;
+  HF_TRY(cut_array(c, dealt.n, sizeof *keys, &keys));
+  for (size_t i = 0; i < dealt.n; i++) {
+    keys[i] = c->wanted_of == node ? c->wanted[i] : i;
   }
   part->n_deals = 1;
-  part->deals[0] = (cut_deal){g->n_groups, keys};
+  part->deals[0] = (cut_deal){dealt.n, keys};
   return HF_OK;
 }
 
@@ -385,14 +431,6 @@ static hf_status make_one(const each_of *s, const tree_group_set *set, const tre
                                     .expressions = s->node->expressions,
                                     .aggregate = g},
                        out);
-}
-
-static size_t place_in(const tree_group_set *set, size_t group) {
-  size_t at = 0;
-  while (at < set->n && set->groups[at] != group) {
-    at++;
-  }
-  return at;
 }
 
 static const tree_expression *null_of(cutter *c, const data_type *type) {
@@ -486,9 +524,7 @@ hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part) {
   two_steps steps = {
       .c = c, .node = node, .g = g, .has_sets = sets || g->n_grouping > 0, .is_ordered = ordered};
   cut_take_cheap(c, part);
-  if (!sets) {
-    HF_TRY(group_keys(c, g, part, &are_together));
-  }
+  HF_TRY(group_keys(c, g, part, &are_together));
   if (part->is_one || are_together) {
     return in_one_step(c, node, part);
   }
@@ -500,7 +536,7 @@ hf_status cut_aggregate_part(cutter *c, const tree_node *node, cut_part *part) {
     return in_two_steps(&steps, part);
   }
   if (!sets && are_groups_stable(g)) {
-    HF_TRY(exchange_groups(c, g, ordered, part));
+    HF_TRY(exchange_groups(c, node, ordered, part));
     return in_one_step(c, node, part);
   }
   if (sets && sets_can_part(node)) {

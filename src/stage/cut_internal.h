@@ -67,6 +67,10 @@ typedef struct cutter {
   uint64_t next_cte; /* numbers that the plan does not use */
   bool
       is_undealt; /* the stage that was made last split what was dealt: its part is dealt by nothing any more */
+  /* An aggregation whose rows are wanted dealt by these of its groups, which is as good for it as all. */
+  const tree_node *wanted_of;
+  size_t n_wanted;
+  const size_t *wanted;
   size_t n_keys; /* see cut_graph */
   const size_t *keys;
 } cutter;

@@ -162,6 +162,42 @@ static hf_status common_keys(cutter *c, const tree_node *node, cut_keys *out) {
   return HF_OK;
 }
 
+/* The node's column below its filters and projections, or SIZE_MAX: it is computed. */
+static size_t column_below(const tree_node *node, size_t at) {
+  if (node->kind == TREE_FILTER) {
+    return node->n_map > 0 ? node->map[at] : at;
+  }
+  return node->expressions[at]->kind == EXPRESSION_REF ? node->expressions[at]->ref : SIZE_MAX;
+}
+
+/* Windows over an aggregation by more than their keys: its rows are dealt by these at once. */
+static hf_status want_keys(cutter *c, const tree_node *node, const cut_keys *keys) {
+  const tree_node *below = node->children[0];
+  size_t *columns = NULL;
+  bool are_groups = keys->n > 0;
+  HF_TRY(cut_array(c, keys->n, sizeof *columns, &columns));
+  for (size_t i = 0; are_groups && i < keys->n; i++) {
+    are_groups = keys->keys[i]->kind == EXPRESSION_REF;
+    columns[i] = keys->keys[i]->ref;
+  }
+  while (are_groups && (below->kind == TREE_FILTER || below->kind == TREE_PROJECTION)) {
+    for (size_t i = 0; are_groups && i < keys->n; i++) {
+      columns[i] = column_below(below, columns[i]);
+      are_groups = columns[i] != SIZE_MAX;
+    }
+    below = below->children[0];
+  }
+  for (size_t i = 0; are_groups && i < keys->n; i++) {
+    are_groups = below->kind == TREE_AGGREGATE && columns[i] < below->aggregate->n_groups;
+  }
+  if (are_groups) {
+    c->wanted_of = below;
+    c->n_wanted = keys->n;
+    c->wanted = columns;
+  }
+  return HF_OK;
+}
+
 static bool is_unordered(const tree_node *node) {
   for (size_t i = 0; i < node->n_expressions; i++) {
     if (cut_window_is_ordered(node->expressions[i])) {
@@ -174,8 +210,9 @@ static bool is_unordered(const tree_node *node) {
 hf_status cut_window(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   cut_keys keys;
   bool is_ordered = is_unordered(node) || order == ORDER_NEEDED;
-  HF_TRY(cut_node(c, node->children[0], is_ordered ? ORDER_NEEDED : ORDER_ANY, out));
   HF_TRY(common_keys(c, node, &keys));
+  HF_TRY(want_keys(c, node, &keys));
+  HF_TRY(cut_node(c, node->children[0], is_ordered ? ORDER_NEEDED : ORDER_ANY, out));
   cut_take_cheap(c, out);
   if (!out->is_one && keys.n == 0) {
     HF_TRY(cut_gather(c, out, is_ordered, cut_why_window));

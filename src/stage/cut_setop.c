@@ -113,22 +113,48 @@ static void keep_common_deals(const cut_part *parts, size_t n, cut_part *out) {
   out->modulus = parts[0].modulus;
 }
 
+/* Equal rows are equal in some of their columns: those by which a branch is dealt do for all, the largest one's first. */
+static hf_status keys_of_branches(cutter *c, const cut_part *parts, size_t n, cut_keys *out) {
+  const cut_part *best = NULL;
+  const tree_expression **keys = NULL;
+  for (size_t i = 0; i < n; i++) {
+    bool has = !parts[i].is_one && parts[i].n_deals > 0;
+    best = has && (best == NULL || cut_bytes(&parts[i]) > cut_bytes(best)) ? &parts[i] : best;
+  }
+  if (best == NULL) {
+    HF_TRY(cut_refs(c, parts[0].node, &keys, 0));
+    *out = (cut_keys){.n = parts[0].node->n_columns, .keys = keys};
+    return HF_OK;
+  }
+  const cut_deal *deal = &best->deals[0];
+  HF_TRY(cut_pointers(c, deal->n, &keys));
+  for (size_t k = 0; k < deal->n; k++) {
+    keys[k] = cut_ref(c, deal->columns[k], best->node->types[deal->columns[k]]);
+  }
+  *out = (cut_keys){.n = deal->n, .keys = keys, .modulus = best->modulus};
+  return HF_OK;
+}
+
 /*
  * UNION ALL: each task has its share of every branch; one that is one task's is dealt first. Rows that are shown in order
  * come branch by branch: their stages are as parallel as before, and one task puts their few rows together.
  */
 hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   cut_part *parts = NULL;
+  cut_keys keys = {0};
   bool all_one = false;
   if (!node->all) {
     return cut_set_operation(c, node, order, out);
   }
   HF_TRY(cut_children(c, node, order, &parts, &all_one));
+  HF_TRY(keys_of_branches(c, parts, node->n_children, &keys));
   for (size_t i = 0; !all_one && i < node->n_children; i++) {
     if (order == ORDER_NEEDED) {
       HF_TRY(cut_gather(c, &parts[i], true, cut_why_order));
     } else if (order == ORDER_SHOWN) {
       HF_TRY(cut_gather(c, &parts[i], true, ""));
+    } else if (parts[i].is_one && are_types_equal(node)) {
+      HF_TRY(cut_exchange(c, &parts[i], &keys, false));
     } else if (parts[i].is_one) {
       HF_TRY(cut_exchange_all(c, &parts[i]));
     }
@@ -143,20 +169,20 @@ hf_status cut_union(cutter *c, const tree_node *node, cut_order order, cut_part 
 hf_status cut_set_operation(cutter *c, const tree_node *node, cut_order order, cut_part *out) {
   cut_part *parts = NULL;
   bool all_one = false;
+  cut_keys keys = {0};
   (void)order;
   HF_TRY(cut_children(c, node, ORDER_ANY, &parts, &all_one));
+  HF_TRY(keys_of_branches(c, parts, node->n_children, &keys));
   for (size_t i = 0; !all_one && i < node->n_children; i++) {
     if (are_types_equal(node)) {
-      HF_TRY(cut_exchange_all(c, &parts[i]));
+      HF_TRY(cut_exchange(c, &parts[i], &keys, false));
     } else {
       HF_TRY(cut_gather(c, &parts[i], false, "a set operation over columns of different types"));
     }
   }
   HF_TRY(put_all(c, node, parts, "set operation", out));
   if (!out->is_one) {
-    out->modulus = parts[0].modulus;
-    out->n_deals = parts[0].n_deals;
-    memcpy(out->deals, parts[0].deals, sizeof out->deals);
+    keep_common_deals(parts, node->n_children, out);
   }
   return HF_OK;
 }
