@@ -144,6 +144,8 @@ if(HOLDFAST_HARNESS)
   hf_suite(tpcds_tasks tpcds 97 tasks_3)
   hf_suite(tpcds_joins tpcds 97 broadcast_never)
   hf_suite(tpcds_streams tpcds 97 streaming)
+  hf_suite(tpch_again tpch 22 again)
+  hf_suite(tpcds_again tpcds 97 again)
 endif()
 
 # tests/golden/golden.c writes staged plans, which must be those of the tree.

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "verify/scratch.h"
 #include "verify/slt.h"
 
 #include <limits.h>
@@ -229,18 +230,8 @@ static hf_status make_dir(verify_run *r) {
   const char *parent = getenv("TMPDIR");
   parent = parent == NULL || parent[0] == '\0' ? "/tmp" : parent;
   char real[PATH_MAX];
-  char *dir =
-      arena_printf(r->memory, "%s/holdfast-verify-XXXXXX", realpath(parent, real) == NULL ? parent : real);
-  if (dir == NULL) {
-    return no_memory(r);
-  }
-  if (mkdtemp(dir) == NULL) {
-    error_set(&r->error, HF_E_WORK_DIR, "cannot make a directory: %s", dir);
-    error_hint(&r->error, "name another place in TMPDIR");
-    return HF_E_WORK_DIR;
-  }
-  r->dir = dir;
-  interrupt_bound(dir, GRACE_MS);
+  HF_TRY(scratch_make(realpath(parent, real) == NULL ? parent : real, r->memory, &r->dir, &r->error));
+  interrupt_bound(r->dir, GRACE_MS);
   return HF_OK;
 }
 

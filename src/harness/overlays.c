@@ -35,7 +35,7 @@ static const hf_harness_overlay overlays[] = {
      {.tasks = 3, .slots = 3, .broadcast = HF_HARNESS_BROADCAST_ALWAYS}},
     {"again",
      "the query is cut again by what its first stages gave",
-     {.tasks = 3, .slots = 3, .again = true}},
+     {.tasks = 3, .slots = 3, .again = true, .broadcast = HF_HARNESS_BROADCAST_NEVER}},
     {"broadcast_never",
      "both sides of every join are dealt by the keys",
      {.tasks = 3, .slots = 3, .broadcast = HF_HARNESS_BROADCAST_NEVER}},

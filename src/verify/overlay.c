@@ -121,19 +121,29 @@ static hf_status no_memory(hf_error *error) {
   return error_set(error, HF_E_OUT_OF_MEMORY, "no memory for overlays");
 }
 
+static hf_status refuse_name(const char *name, hf_error *error) {
+  size_t n = 0;
+  const hf_harness_overlay *all = hf_harness_overlays(&n);
+  buf hint = {0};
+  for (size_t i = 0; i < n; i++) {
+    buf_printf(&hint, "%s%s", i == 0 ? "" : ", ", all[i].name);
+  }
+  if (name[0] == '\0') {
+    error_set(error, HF_E_SETTING_VALUE, "a name in the list of overlays is empty");
+  } else if (strcmp(name, "all") == 0) {
+    error_set(error, HF_E_SETTING_VALUE, "all overlays cannot be one of several: all");
+  } else {
+    error_set(error, HF_E_SETTING_VALUE, "there is no such overlay: %s", name);
+  }
+  error_hint(error, "overlays are %s; or all, by itself", buf_cstr(&hint));
+  buf_reset(&hint);
+  return HF_E_SETTING_VALUE;
+}
+
 static hf_status add_way(overlays *o, const char *name, hf_error *error) {
   const hf_harness_overlay *found = hf_harness_overlay_named(name);
   if (found == NULL) {
-    error_set(error, HF_E_SETTING_VALUE, "there is no such overlay: %s", name);
-    buf hint = {0};
-    size_t n = 0;
-    const hf_harness_overlay *all = hf_harness_overlays(&n);
-    for (size_t i = 0; i < n; i++) {
-      buf_printf(&hint, "%s%s", i == 0 ? "" : ", ", all[i].name);
-    }
-    error_hint(error, "overlays are %s, or all", buf_cstr(&hint));
-    buf_reset(&hint);
-    return HF_E_SETTING_VALUE;
+    return refuse_name(name, error);
   }
   o->ways[o->n++] = (way){found->name, found->config};
   return HF_OK;
@@ -143,7 +153,7 @@ static hf_status read_names(overlays *o, const overlays_options *options, hf_err
   size_t n = 0;
   const hf_harness_overlay *all = hf_harness_overlays(&n);
   const char *names = options->names;
-  o->ways = arena_array(o->memory, n + (names == NULL ? 1 : strlen(names)), sizeof *o->ways);
+  o->ways = arena_array(o->memory, n + (names == NULL ? 1 : strlen(names) + 1), sizeof *o->ways);
   if (o->ways == NULL) {
     return no_memory(error);
   }
@@ -151,17 +161,19 @@ static hf_status read_names(overlays *o, const overlays_options *options, hf_err
     o->ways[o->n++] = (way){options->exchange, {.tasks = options->tasks, .slots = options->tasks}};
     return HF_OK;
   }
-  for (size_t i = 0; strcmp(names, "all") == 0 && i < n; i++) {
-    HF_TRY(add_way(o, all[i].name, error));
+  if (strcmp(names, "all") == 0) {
+    for (size_t i = 0; i < n; i++) {
+      HF_TRY(add_way(o, all[i].name, error));
+    }
+    return HF_OK;
   }
-  char *rest = arena_strdup(o->memory, strcmp(names, "all") == 0 ? "" : names), *state = NULL;
-  if (rest == NULL) {
-    return no_memory(error);
+  for (const char *rest = names, *name = NULL; rest != NULL;) {
+    size_t length = strcspn(rest, ",");
+    name = arena_strndup(o->memory, rest, length);
+    HF_TRY(name == NULL ? no_memory(error) : add_way(o, name, error));
+    rest = rest[length] == '\0' ? NULL : rest + length + 1;
   }
-  for (char *name = strtok_r(rest, ",", &state); name != NULL; name = strtok_r(NULL, ",", &state)) {
-    HF_TRY(add_way(o, name, error));
-  }
-  return o->n > 0 ? HF_OK : add_way(o, "", error);
+  return HF_OK;
 }
 
 static hf_status set_exchange(overlays *o, const char *exchange, hf_error *error) {

@@ -233,6 +233,11 @@ def overlays_need_a_build_with_the_harness(place):
         return
     same(done.status, 1, done.err)
     has(done.err, "SETTING_VALUE", "there is no such overlay: no_such", "tasks_3", "or all")
+    for names, message in (("tasks_3,,", "is empty"), (",tasks_3", "is empty"), ("", "is empty"),
+                           ("all,tasks_3", "all overlays cannot be one of several")):
+        done = verify(place, "-c", "SELECT 1", "--overlay", names)
+        same(done.status, 1, names)
+        has(done.err, "SETTING_VALUE", message)
     rows = "".join(f"{i},{i % 7}\n" for i in range(200))
     for part in range(3):
         place.write(f"p{part}.csv", "x,y\n" + rows)
@@ -344,6 +349,38 @@ def signal_ends_the_single_node_side_too(place):
         same(os.listdir(scratch), [], "left in the temporary directory")
 
 
+def directories_of_killed_runs_go_when_the_next_begins(place):
+    scratch = place.path("scratch")
+    os.makedirs(f"{scratch}/holdfast-verify-nobody")  # in the making: there is no lock yet
+    os.makedirs(f"{scratch}/holdfast-verify-signed")
+    os.makedirs(f"{scratch}/holdfast-verify-of-another-kind")
+    for name in ("unsigned", "another"):
+        os.makedirs(f"{scratch}/holdfast-verify-{name[:6]}")
+    open(f"{scratch}/holdfast-verify-unsign/lock", "w").close()
+    os.symlink("/etc/hostname", f"{scratch}/holdfast-verify-anothe/lock")
+    with open(f"{scratch}/holdfast-verify-signed/lock", "w", encoding="utf-8") as lock:
+        lock.write("1\n")
+    kept = {"holdfast-verify-nobody", "holdfast-verify-of-another-kind", "holdfast-verify-unsign", "holdfast-verify-anothe"}
+    slow = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range * b.range) % 7 = 3"
+    process = subprocess.Popen([HOLDFAST, "verify", "-c", slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, cwd=place.dir, env=place.environment(TMPDIR=scratch))
+    while not glob.glob(f"{scratch}/holdfast-verify-*/single/answer-1"):
+        check(process.poll() is None, "the query ended by itself")
+
+    def left_by_another_run():
+        done = subprocess.run([HOLDFAST, "verify", "-c", "SELECT 1"], text=True, capture_output=True,
+                              timeout=DEADLINE_S, cwd=place.dir, env=place.environment(TMPDIR=scratch))
+        same(done.returncode, 0, done.stderr)
+        return set(os.listdir(scratch)) - kept
+
+    same(len(left_by_another_run()), 1, "the directory of a run at work")
+    process.kill()
+    process.communicate(timeout=DEADLINE_S)
+    same(len(set(os.listdir(scratch)) - kept), 1, "what a killed run leaves")
+    same(left_by_another_run(), set(), "after the next run")
+    same(set(os.listdir(scratch)), kept, "what is not known to be of a dead run")
+
+
 def paths_are_refused_on_both_sides(place):
     os.makedirs(place.path("in"))
     place.write("in/a.csv", "x\n1\n")
@@ -373,4 +410,5 @@ main([wrong_usage_is_2_and_says_what_to_do,
       slt_files_are_run_on_both_sides,
       generated_queries_are_the_same_for_a_seed,
       signal_ends_the_single_node_side_too,
+      directories_of_killed_runs_go_when_the_next_begins,
       paths_are_refused_on_both_sides])

@@ -164,7 +164,8 @@ static void ways_drawn_together_change_no_answer(void **state) {
                                    .hash_zero = draw(&seed, 4) == 0,
                                    .broadcast = (hf_harness_broadcast)draw(&seed, 3),
                                    .hold = (hf_harness_hold)draw(&seed, 3),
-                                   .fresh_instances = draw(&seed, 6) == 0};
+                                   .fresh_instances = draw(&seed, 6) == 0,
+                                   .again = draw(&seed, 3) == 0};
     hf_harness_report report = {0};
     rig_same(r, queries[draw(&seed, N_QUERIES)], &how, &report);
     assert_int_equal(report.result, HF_HARNESS_DISTRIBUTED);
