@@ -142,7 +142,11 @@ static hf_status decode_with(wire_unpacker *u, const Spark__Connect__WithRelatio
   }
   if (status == HF_OK) {
     carried_names carried = {aliases, relations, n, u->names};
-    relation_names names = {carried_lookup, carried_name_at, &carried, carried_local, carried_describe};
+    relation_names names = {.lookup = carried_lookup,
+                            .name_at = carried_name_at,
+                            .context = &carried,
+                            .local = carried_local,
+                            .describe = carried_describe};
     const relation_names *outer = u->names;
     u->names = &names;
     status = wire_decode(u, from->root, out);
