@@ -133,6 +133,14 @@ static void tell_filter(cut_joining *x, const tree_expression *key, const cut_co
   part->filter = part->filter == NULL ? what : cut_text(c, "%.200s, %s", part->filter, what);
 }
 
+/* A range as wide as there are keys, or some times as wide, is that of all keys. */
+static bool is_worth(const cut_column_fact *fact, double keys) {
+  static const double MOST_OF_KEYS = 0.8,
+                      SPARSE = 8; /* beyond: the keys are far apart, and nothing is known of all */
+  double width = (double)(fact->most - fact->least) + 1;
+  return fact->rows == 0 || fact->n_values > 0 || width < MOST_OF_KEYS * keys || width > SPARSE * keys;
+}
+
 /* A filter for a side of which rows are to move: they have keys that are among the other side's. */
 static hf_status make_filter(cut_joining *x, int side) {
   cutter *c = x->c;
@@ -149,7 +157,7 @@ static hf_status make_filter(cut_joining *x, int side) {
     bool is_it = can_filter(j, i, 1 - side);
     uint32_t stage = 0;
     const cut_column_fact *fact = is_it ? fact_of_other(x, side, i, &stage) : NULL;
-    if (fact != NULL) {
+    if (fact != NULL && is_worth(fact, cut_least_base(x))) {
       filtered.filter_of = stage;
       HF_TRY(cut_add_filter(c, key_of(x, side, i), fact, filters, &n));
       tell_filter(x, key_of(x, side, i), fact, &filtered);
