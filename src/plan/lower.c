@@ -344,6 +344,7 @@ static hf_status put_sql_spot(lowering *l, piece_list *list, const relation *r, 
 static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_t from, bool has_origin) {
   const char *text = r->view.text;
   size_t at = from, end = strlen(text);
+  bool is_users = has_origin && !r->view.is_rewritten;
   l->text_bytes += end;
   l->longest_text = end > l->longest_text ? end : l->longest_text;
   if (!has_origin && l->text_bytes - l->longest_text > LONGEST_CHAIN_BYTES) {
@@ -351,11 +352,11 @@ static hf_status put_sql(lowering *l, piece_list *list, const relation *r, size_
   }
   for (size_t i = 0; i < r->view.n_spots; i++) {
     const sql_spot *spot = &r->view.spots[i];
-    HF_TRY(lower_put_text(l, list, text + at, spot->offset - at, has_origin ? (int64_t)at : -1));
+    HF_TRY(lower_put_text(l, list, text + at, spot->offset - at, is_users ? (int64_t)at : -1));
     HF_TRY(put_sql_spot(l, list, r, spot));
     at = spot->offset + spot->length;
   }
-  return lower_put_text(l, list, text + at, end - at, has_origin ? (int64_t)at : -1);
+  return lower_put_text(l, list, text + at, end - at, is_users ? (int64_t)at : -1);
 }
 
 /* ---------------------------------------------------------------------- root */
@@ -382,7 +383,7 @@ static hf_status put_root(lowering *l, piece_list *list, piece_list *tail, const
   bool is_wrapped = needs_parentheses(r);
   HF_TRY(put_sql(l, tail, r, place, true));
   HF_TRY(lower_put(l, list, is_wrapped ? "SELECT * FROM (" : ""));
-  HF_TRY(lower_put_text(l, list, r->view.text, place, 0));
+  HF_TRY(lower_put_text(l, list, r->view.text, place, r->view.is_rewritten ? -1 : 0));
   if (l->n_uses > 0) {
     HF_TRY(lower_put(l, list, has_with ? " " : "WITH "));
     HF_TRY(lower_put_list(l, list, &l->chain));

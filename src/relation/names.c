@@ -493,6 +493,7 @@ static hf_status bind(engine *planner, const char *sql, const relation_names *na
   mem_free(w.spots);
   HF_TRY(status);
   r->clock = w.clock;
+  r->view.is_rewritten = names->is_rewritten;
   return relation_finish(r, error);
 }
 

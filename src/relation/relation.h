@@ -67,7 +67,8 @@ typedef struct relation_view {
   const char *text;
   const sql_spot *spots; /* sorted by offset, not overlapping */
   size_t n_spots;
-  bool top_ordered; /* an ORDER BY at its top, or what it merely passes on is ordered */
+  bool is_rewritten; /* it is not what the user wrote */
+  bool top_ordered;  /* an ORDER BY at its top, or what it merely passes on is ordered */
   /* READ */
   const source_request *source;
   /* LOCAL */
@@ -107,6 +108,7 @@ typedef struct relation_names {
    * come with it; NULL: they must. */
   const relation *(*local)(void *context, const uuid *id);
   hf_status (*describe)(void *context, const relation *r, arena *a, schema *out, hf_error *error);
+  bool is_rewritten; /* the text is not what the user wrote: errors have no position */
 } relation_names;
 /* Thread: one with a stack of THREAD_PLANNING_STACK_BYTES when the text is not trusted. */
 hf_status relation_from_sql(engine *planner, const char *sql, const relation_names *names, relation **out,

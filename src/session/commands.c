@@ -76,7 +76,7 @@ static hf_status in_statement(const command *c, hf_status status, hf_error *erro
 
 static hf_status inner_query(const command *c, relation **out, hf_error *error) {
   const char *text = c->read->query == NULL ? c->sql : c->read->query;
-  return in_statement(c, query_relation(c->session, text, out, error), error);
+  return in_statement(c, query_relation_now(c->session, text, c->watch, out, error), error);
 }
 
 static hf_status run_query(const command *c, relation **out, hf_error *error) {
@@ -144,8 +144,8 @@ static hf_status run_create_view(const command *c, relation **out, hf_error *err
   if (present && c->read->if_not_exists) {
     return HF_OK;
   }
-  relation *query = NULL;
-  HF_TRY(inner_query(c, &query, error));
+  relation *query = NULL; /* values of a PIVOT would be those of now */
+  HF_TRY(in_statement(c, query_relation(c->session, c->read->query, &query, error), error));
   hf_status status = view_put(c->session, query, c->read->name, c->read->or_replace, error);
   relation_release(query);
   return status;

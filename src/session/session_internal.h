@@ -101,6 +101,9 @@ hf_status session_with_planner(session *s, hf_status (*use)(void *context, engin
                                void *context, hf_error *error);
 /* Parses a query and binds its names. */
 hf_status query_relation(session *s, const char *sql, relation **out, hf_error *error);
+/* The same, and looks up first, by jobs, the values that a PIVOT does not list. */
+hf_status query_relation_now(session *s, const char *sql, const job_watch *watch, relation **out,
+                             hf_error *error);
 /* The same with one name, q, that stands for `input`. */
 hf_status query_over(session *s, const char *sql, const relation *input, relation **out, hf_error *error);
 

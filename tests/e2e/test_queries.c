@@ -54,6 +54,43 @@ static void drop_view_of_an_unknown_name_needs_if_exists(void **state) {
   api_run(c, "DROP VIEW IF EXISTS odrers");
 }
 
+/* --------------------------------------------------------------------- pivot */
+
+static void pivot_without_values_looks_them_up(void **state) {
+  api_case *c = *state;
+  api_run(c,
+          "CREATE VIEW t AS SELECT i % 3 AS a, i % 2 AS b, 'k''' || i % 2 AS s, i AS v FROM range(12) r(i)");
+  api_expect(c, "PIVOT t ON a USING count(*) GROUP BY b ORDER BY ALL", "0|2|2|2\n1|2|2|2\n");
+  api_expect(c, "PIVOT t ON s USING max(v) GROUP BY a ORDER BY a", "0|6|9\n1|10|7\n2|8|11\n");
+  api_expect(c,
+             "WITH c AS (FROM t WHERE a < 2) SELECT * FROM (PIVOT c ON a, b IN (1) USING max(v) GROUP BY s) "
+             "ORDER BY ALL",
+             "k'0|NULL|NULL\nk'1|9|7\n");
+  api_expect(c,
+             "PIVOT (PIVOT t ON a USING max(v) AS m GROUP BY b) ON b USING max(\"0_m\") GROUP BY \"1_m\" "
+             "ORDER BY ALL",
+             "7|NULL|9\n10|6|NULL\n");
+  api_expect(c, "PIVOT t ON a IN (SELECT 2 UNION ALL SELECT 0) USING max(v) GROUP BY b ORDER BY b",
+             "0|8|6\n1|11|9\n");
+  api_expect(c, "SELECT column_name FROM (DESCRIBE FROM (PIVOT t ON s USING max(v) GROUP BY a))",
+             "a\nk'0\nk'1\n");
+  api_run(c, "CACHE TABLE p AS PIVOT t ON a USING count(*) GROUP BY b");
+  api_expect(c, "SELECT \"2\" FROM p ORDER BY ALL", "2\n2\n");
+}
+
+static void pivot_without_values_that_cannot_be_looked_up_fails(void **state) {
+  api_case *c = *state;
+  api_run(c, "CREATE VIEW t AS SELECT i % 3 AS a, i AS v FROM range(12) r(i)");
+  api_fails(c, "CREATE VIEW w AS PIVOT t ON a USING sum(v)", HF_E_UNSUPPORTED);
+  assert_non_null(strstr(c->error.hint, "list the values"));
+  api_fails(c, "PIVOT (FROM t WHERE a > 5) ON a USING sum(v)", HF_E_UNSUPPORTED);
+  assert_non_null(strstr(c->error.message, "finds no values"));
+  api_fails(c, "PIVOT t ON nope USING sum(v)", HF_E_COLUMN_NOT_FOUND);
+  assert_int_equal(c->error.position, -1);
+  api_fails(c, "PIVOT t ON a USING sum(nope)", HF_E_COLUMN_NOT_FOUND);
+  assert_int_equal(c->error.position, -1);
+}
+
 /* ------------------------------------------------------------------- columns */
 
 static void columns_keep_duplicate_odd_and_empty_names(void **state) {
@@ -311,6 +348,8 @@ static void read_option_cannot_smuggle_sql(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, api_case_open, api_case_close)
   const struct CMUnitTest tests[] = {
+      CASE(pivot_without_values_looks_them_up),
+      CASE(pivot_without_values_that_cannot_be_looked_up_fails),
       CASE(view_binds_its_names_when_it_is_made),
       CASE(view_on_a_taken_name_needs_replace),
       CASE(view_with_an_odd_name_is_found_when_quoted),
