@@ -377,6 +377,17 @@ static stage_id next_id(const job *j) {
   return next;
 }
 
+static void note_why(job *j, const stage_run *done, const char *why) {
+  buf text = {0};
+  buf_text(&text, "it gave ");
+  profile_put_count(&text, done->rows);
+  buf_text(&text, done->rows == 1 ? " row (" : " rows (");
+  profile_put_bytes(&text, done->bytes);
+  buf_printf(&text, "), %s: the rest is planned again", why);
+  observe_note(j, done->planned->id, "%s", text.failed ? "the rest is planned again" : buf_cstr(&text));
+  buf_reset(&text);
+}
+
 bool again_try(scheduler *s, job *j, const stage_run *done) {
   const char *why = why_again(j, done);
   recut *r = why == NULL ? NULL : mem_zalloc(1, sizeof *r);
@@ -394,8 +405,7 @@ bool again_try(scheduler *s, job *j, const stage_run *done) {
     recut_free(r);
     return false;
   }
-  observe_note(j, r->after, "it gave %llu rows (%llu bytes), %s: the rest is planned again",
-               (unsigned long long)done->rows, (unsigned long long)done->bytes, why);
+  note_why(j, done, why);
   r->p.step.handle = recut_handle;
   r->p.done = on_recut;
   j->recut = &r->p;

@@ -138,6 +138,35 @@ static void json_shows_fills_where_they_are_read(void **state) {
   profile_release(p); /* and with it the fill */
 }
 
+static void stage_that_waits_says_for_what(void **state) {
+  (void)state;
+  static const uint32_t after[] = {1, 2};
+  job_profile *p = profile_new(0);
+  profile_stage *stage = profile_add_stage(p, 3, 2, 0);
+  stage->n_after = 2;
+  stage->after = after;
+  stage->awaits = "broadcast or exchange";
+  buf out = {0};
+  profile_put_stages(p, &out);
+  assert_string_equal(buf_cstr(&out), "stage 3: 2 tasks, not ordered\n  SQL: \n"
+                                      "  after stage 1, stage 2: broadcast or exchange\n");
+  buf_reset(&out);
+  profile_put_json(p, &out);
+  assert_non_null(strstr(buf_cstr(&out), "\"after\":[1,2],\"awaits\":\"broadcast or exchange\""));
+  buf_reset(&out);
+  profile_release(p);
+}
+
+/* A plan that took the place of another before that ran may have the same numbers. */
+static void stage_that_is_dropped_leaves_its_number(void **state) {
+  (void)state;
+  job_profile *p = profile_new(1);
+  profile_add_stage(p, 1, 2, 0)->is_dropped = true;
+  profile_stage *next = profile_add_stage(p, 1, 3, 0);
+  assert_ptr_equal(profile_find_stage(p, 1), next);
+  profile_release(p);
+}
+
 static void nothing_is_noted_without_a_profile(void **state) {
   (void)state;
   buf out = {0};
@@ -164,6 +193,8 @@ int main(void) {
       cmocka_unit_test(text_of_a_plan_has_nothing_that_happened),
       cmocka_unit_test(text_shows_some_of_very_many_tasks),
       cmocka_unit_test(json_shows_fills_where_they_are_read),
+      cmocka_unit_test(stage_that_waits_says_for_what),
+      cmocka_unit_test(stage_that_is_dropped_leaves_its_number),
       cmocka_unit_test(nothing_is_noted_without_a_profile),
   };
   return cmocka_run_group_tests_name("profile_text", tests, NULL, NULL);
