@@ -300,7 +300,7 @@ hf_status generated_tables_write(generated_tables *t, const verifier *v, const c
 }
 
 void generated_tables_drop(generated_tables *t, const verifier *v) {
-  for (size_t i = 0; i < t->n; i++) {
+  for (size_t i = t->n; i-- > 0;) { /* the last first: no view is over what is dropped */
     buf name = {0};
     buf_printf(&name, "%s_rows", t->tables[i].shape.name);
     verify_drop(v, t->tables[i].shape.name);

@@ -32,9 +32,13 @@ typedef struct harness_name {
   struct harness_name *next;
   arena *memory; /* of this and all below */
   const char *name;
-  const char *witness_sql; /* makes the view of it; NULL: of a stream, whose blocks become a table */
-  relation *plain;         /* files, a stream's rows, or a query over plain ones */
-  relation *cached;        /* a cache node over it */
+  const char *shown; /* what single-node DuckDB calls it: as it is, until it is dropped */
+  const char *body;  /* of its view there; NULL: of a stream, whose blocks become a table */
+  bool is_query;     /* a view over names that were there; else of files or a stream */
+  bool is_told;      /* single-node DuckDB has it */
+  bool is_dropped;   /* no query finds it, but views that were made before may be over it */
+  relation *plain;   /* files, a stream's rows, or a query over plain ones */
+  relation *cached;  /* a cache node over it */
   uuid cache_id;
   uuid local_id;      /* of a stream; else none */
   kept_rows local;    /* the same */
@@ -58,7 +62,7 @@ struct hf_harness {
   stage_setting rows[HARNESS_SETTINGS]; /* those of them that change results; values are the config's */
   source_catalog *sources;
   harness_name *names;
-  uint64_t last_job, last_stream;
+  uint64_t last_job, last_stream, n_dropped;
   engine *planner; /* NULL: not open */
   witness *witness;
   engine *engines[HARNESS_MOST_ENGINES]; /* of slots; NULL: not open */

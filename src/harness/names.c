@@ -27,7 +27,7 @@ harness_name *harness_name_of(const hf_harness *h, const uuid *id) {
 
 static harness_name *name_find(const hf_harness *h, const char *text) {
   harness_name *n = h->names;
-  while (n != NULL && strcasecmp(n->name, text) != 0) {
+  while (n != NULL && (n->is_dropped || strcasecmp(n->name, text) != 0)) {
     n = n->next;
   }
   return n;
@@ -41,11 +41,12 @@ static const relation *lookup(void *context, const char *text) {
 
 static const char *name_at(void *context, size_t i) {
   const query_plan *p = context;
-  const harness_name *n = p->h->names;
-  while (n != NULL && i-- > 0) {
-    n = n->next;
+  for (const harness_name *n = p->h->names; n != NULL; n = n->next) {
+    if (!n->is_dropped && i-- == 0) {
+      return n->name;
+    }
   }
-  return n == NULL ? NULL : n->name;
+  return NULL;
 }
 
 relation_names harness_names(query_plan *p) {
@@ -88,60 +89,148 @@ static hf_status name_new(const char *text, harness_name **out, hf_error *error)
     arena_free(a);
     return harness_no_memory(error);
   }
+  n->shown = n->name;
   n->memory = a;
   n->cache_id = uuid_new();
   *out = n;
   return HF_OK;
 }
 
-hf_status hf_harness_drop(hf_harness *h, const char *name, hf_error *error) {
-  harness_name *n = h == NULL || name == NULL ? NULL : name_find(h, name);
-  if (n == NULL) {
-    return error_set(error, HF_E_TABLE_NOT_FOUND, "the harness has no such name: %s",
-                     name == NULL ? "NULL" : name);
-  }
-  buf sql = {0};
-  buf_text(&sql, uuid_is_none(&n->local_id) ? "DROP VIEW " : "DROP TABLE ");
-  buf_sql_name(&sql, n->name);
-  hf_status status = sql.failed ? harness_no_memory(error)
-                                : engine_execute(witness_engine(h->witness), buf_cstr(&sql), error);
-  buf_reset(&sql);
-  harness_forget_answer(h);
-  name_remove(h, n);
+/* ------------------------------------------------------- names of single-node DuckDB */
+
+/* Appends the name of what is shown to `sql`, runs it with what follows, and resets it. */
+static hf_status run_about(const hf_harness *h, const harness_name *n, buf *sql, const char *rest,
+                           hf_error *error) {
+  buf_sql_name(sql, n->shown);
+  buf_text(sql, rest);
+  hf_status status = sql->failed ? harness_no_memory(error)
+                                 : engine_execute(witness_engine(h->witness), buf_cstr(sql), error);
+  buf_reset(sql);
   return status;
 }
 
 /* What single-node DuckDB has of a name: a view, or a table of its blocks. */
 static hf_status tell_witness(const hf_harness *h, const harness_name *n, hf_error *error) {
-  if (n->witness_sql != NULL) {
-    return engine_execute(witness_engine(h->witness), n->witness_sql, error);
+  buf sql = {0};
+  if (n->body != NULL) {
+    const char *rest = arena_printf(n->memory, " AS %s", n->body);
+    buf_text(&sql, "CREATE OR REPLACE VIEW ");
+    return rest == NULL ? harness_no_memory(error) : run_about(h, n, &sql, rest, error);
   }
   arena *a = arena_new();
   const char *dir = a == NULL ? NULL : harness_dir(h, &n->local.refs[0], a);
   hf_status status =
-      dir == NULL ? harness_no_memory(error) : witness_take_blocks(h->witness, n->name, dir, error);
+      dir == NULL ? harness_no_memory(error) : witness_take_blocks(h->witness, n->shown, dir, error);
   arena_free(a);
   return status;
+}
+
+/* Whether a view that can be named may be over it. */
+static bool has_query_over(const hf_harness *h, const harness_name *n) {
+  const harness_name *newer = h->names;
+  while (newer != n && (newer->is_dropped || !newer->is_query)) {
+    newer = newer->next;
+  }
+  return newer != n;
+}
+
+/* A view's body, in which the name means what has another name now. */
+static hf_status bind_body(harness_name *view, const harness_name *below, hf_error *error) {
+  buf body = {0};
+  buf_text(&body, "WITH ");
+  buf_sql_name(&body, below->name);
+  buf_text(&body, " AS (FROM ");
+  buf_sql_name(&body, below->shown);
+  buf_printf(&body, ") SELECT * FROM (%s\n)", view->body);
+  view->body = body.failed ? NULL : arena_strdup(view->memory, buf_cstr(&body));
+  buf_reset(&body);
+  return view->body == NULL ? harness_no_memory(error) : HF_OK;
+}
+
+/* All views that are newer, the oldest first: they may be over each other. */
+static hf_status bind_newer(hf_harness *h, harness_name *newer, const harness_name *below, hf_error *error) {
+  if (newer == below) {
+    return HF_OK;
+  }
+  HF_TRY(bind_newer(h, newer->next, below, error));
+  if (!newer->is_query) {
+    return HF_OK;
+  }
+  HF_TRY(bind_body(newer, below, error));
+  return newer->is_told ? tell_witness(h, newer, error) : HF_OK;
+}
+
+/* Views are over what a name meant when they were made: it stays, under a name that nobody writes. */
+static hf_status hide(hf_harness *h, harness_name *n, hf_error *error) {
+  buf sql = {0}, rest = {0};
+  const char *shown =
+      arena_printf(n->memory, "%s (dropped %llu)", n->name, (unsigned long long)++h->n_dropped);
+  if (shown == NULL) {
+    return harness_no_memory(error);
+  }
+  buf_text(&rest, " RENAME TO ");
+  buf_sql_name(&rest, shown);
+  buf_text(&sql, n->body == NULL ? "ALTER TABLE " : "ALTER VIEW ");
+  hf_status status = rest.failed ? harness_no_memory(error) : run_about(h, n, &sql, buf_cstr(&rest), error);
+  buf_reset(&rest);
+  HF_TRY(status);
+  n->shown = shown;
+  n->is_dropped = true;
+  hold_drop(h, n);
+  return bind_newer(h, h->names, n, error);
+}
+
+static hf_status forget(hf_harness *h, harness_name *n, hf_error *error) {
+  buf sql = {0};
+  buf_text(&sql, n->body == NULL ? "DROP TABLE " : "DROP VIEW ");
+  hf_status status = run_about(h, n, &sql, "", error);
+  name_remove(h, n);
+  return status;
+}
+
+/* Dropped names that no view can be over any more. */
+static hf_status forget_unseen(hf_harness *h, hf_error *error) {
+  for (harness_name *n = h->names, *next = NULL; n != NULL; n = next) {
+    next = n->next;
+    if (n->is_dropped && !has_query_over(h, n)) {
+      HF_TRY(forget(h, n, error));
+    }
+  }
+  return HF_OK;
+}
+
+static hf_status drop(hf_harness *h, harness_name *n, hf_error *error) {
+  harness_forget_answer(h);
+  HF_TRY(has_query_over(h, n) ? hide(h, n, error) : forget(h, n, error));
+  return forget_unseen(h, error);
+}
+
+hf_status hf_harness_drop(hf_harness *h, const char *name, hf_error *error) {
+  harness_name *n = h == NULL || name == NULL ? NULL : name_find(h, name);
+  return n != NULL ? drop(h, n, error)
+                   : error_set(error, HF_E_TABLE_NOT_FOUND, "the harness has no such name: %s",
+                               name == NULL ? "NULL" : name);
 }
 
 /* Takes the name, also on failure. */
 static hf_status name_add(hf_harness *h, harness_name *n, hf_error *error) {
   hf_status status =
       relation_from_cache(&n->cache_id, &h->session, n->plain, "MEMORY_AND_DISK", &n->cached, error);
+  harness_name *old = name_find(h, n->name);
   harness_forget_answer(h);
-  if (status == HF_OK && name_find(h, n->name) != NULL) {
-    status = hf_harness_drop(h, n->name, error);
+  n->next = h->names;
+  h->names = n;
+  if (status == HF_OK && old != NULL) {
+    status = drop(h, old, error);
   }
   if (status == HF_OK) {
     status = tell_witness(h, n, error);
   }
+  n->is_told = status == HF_OK;
   if (status != HF_OK) {
-    name_free(n);
-    return status;
+    name_remove(h, n);
   }
-  n->next = h->names;
-  h->names = n;
-  return HF_OK;
+  return status;
 }
 
 /* In the order in which they were named: later ones may be queries over earlier ones. */
@@ -190,17 +279,15 @@ static hf_status format_of(const char *format, const char *path, source_format *
 static hf_status write_view(harness_name *n, const source_request *request, hf_error *error) {
   static const char *const readers[] = {"read_parquet", "read_csv", "read_json"};
   buf sql = {0};
-  buf_text(&sql, "CREATE VIEW ");
-  buf_sql_name(&sql, n->name);
-  buf_printf(&sql, " AS SELECT * FROM %s(", readers[request->format]);
+  buf_printf(&sql, "SELECT * FROM %s(", readers[request->format]);
   for (size_t i = 0; i < request->n_paths; i++) {
     buf_text(&sql, i == 0 ? "[" : ", ");
     buf_sql_string(&sql, request->paths[i]);
   }
   buf_text(&sql, "])");
-  n->witness_sql = sql.failed ? NULL : arena_strdup(n->memory, buf_cstr(&sql));
+  n->body = sql.failed ? NULL : arena_strdup(n->memory, buf_cstr(&sql));
   buf_reset(&sql);
-  return n->witness_sql == NULL ? harness_no_memory(error) : HF_OK;
+  return n->body == NULL ? harness_no_memory(error) : HF_OK;
 }
 
 static hf_status take_files(hf_harness *h, harness_name *n, const char *format, hf_list paths,
@@ -346,13 +433,13 @@ hf_status hf_harness_view(hf_harness *h, const char *name, const char *query, hf
   }
   HF_TRY(name_new(name, &call.n, error));
   hf_status status = planner_call(h, bind_view, &call, error);
-  buf sql = {0};
-  buf_text(&sql, "CREATE VIEW ");
-  buf_sql_name(&sql, name);
-  buf_printf(&sql, " AS %s", query);
-  call.n->witness_sql = sql.failed ? NULL : arena_strdup(call.n->memory, buf_cstr(&sql));
-  buf_reset(&sql);
-  if (status == HF_OK && call.n->witness_sql == NULL) {
+  size_t length = strlen(query);
+  while (length > 0 && strchr("; \t\r\n", query[length - 1]) != NULL) {
+    length--;
+  }
+  call.n->body = arena_strndup(call.n->memory, query, length);
+  call.n->is_query = true;
+  if (status == HF_OK && call.n->body == NULL) {
     status = harness_no_memory(error);
   }
   if (status != HF_OK) {

@@ -181,6 +181,38 @@ static void stream_of_rows_is_a_table_on_both_sides(void **state) {
   rig_fails(r, "FROM s", &three, HF_E_TABLE_NOT_FOUND);
 }
 
+static void view_stays_over_what_was_dropped(void **state) {
+  rig *r = *state;
+  struct ArrowArrayStream rows = {0};
+  hf_error error = {0};
+  rig_table(r, "t", "SELECT range AS a, range % 5 AS b FROM range(9000)");
+  must(hf_run_distributed(r->h, "SELECT a AS c, 'x' || a AS s FROM t", &three, &rows, &error), &error);
+  must(hf_harness_stream(r->h, "s", &rows, &error), &error);
+  must(hf_harness_view(r->h, "v", "WITH x AS (FROM t WHERE b > 0) SELECT x.a, s.s FROM x JOIN s ON x.a = s.c",
+                       &error),
+       &error);
+  must(hf_harness_view(r->h, "w", "SELECT max(s) AS m FROM v WHERE a < 5000", &error), &error);
+  must(hf_harness_drop(r->h, "s", &error), &error);
+  must(hf_harness_drop(r->h, "T", &error), &error);
+  everywhere(r, "SELECT count(*), max(s), sum(a) FROM v");
+  must(hf_harness_drop(r->h, "v", &error), &error);
+  rig_fails(r, "FROM v", &three, HF_E_TABLE_NOT_FOUND);
+  rig_fails(r, "FROM s", &three, HF_E_TABLE_NOT_FOUND);
+  rig_table(r, "z", "SELECT 'other' AS a");
+  must(hf_harness_view(r->h, "t", "FROM z", &error),
+       &error); /* of that name again: the views are over the old one */
+  everywhere(r, "FROM w");
+  must(hf_harness_view(r->h, "w", "SELECT m || '!' AS m FROM w; ", &error),
+       &error); /* over the one in whose place it is */
+  everywhere(r, "FROM w");
+  must(hf_harness_set(r->h, "sql.default_order", "desc", &error),
+       &error); /* single-node DuckDB is told all anew */
+  everywhere(r, "SELECT m FROM w, t ORDER BY m");
+  must(hf_harness_drop(r->h, "w", &error), &error);
+  rig_fails(r, "FROM w", &three, HF_E_TABLE_NOT_FOUND);
+  must(hf_harness_drop(r->h, "t", &error), &error);
+}
+
 static void view_is_computed_where_it_is_named(void **state) {
   rig *r = *state;
   hf_error error = {0};
@@ -250,6 +282,7 @@ int main(void) {
       CASE(duplicate_column_names_stay_apart),
       CASE(rows_without_columns_keep_their_number),
       CASE(stream_of_rows_is_a_table_on_both_sides),
+      CASE(view_stays_over_what_was_dropped),
       CASE(view_is_computed_where_it_is_named),
       CASE(view_with_a_collation_is_never_held),
       CASE(settings_are_those_of_both_sides),
