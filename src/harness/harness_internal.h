@@ -321,6 +321,8 @@ hf_status report_make(const job_run *j, const query_plan *plan, hf_harness_repor
 void hold_look(void *context, const relation *cache_node, held_info *out);
 /* Computes the rows of a name, unless they are there, and keeps them as those of a cached result. */
 hf_status hold_fill(hf_harness *h, const relation *cache_node, const hf_harness_config *how, hf_error *error);
+/* Whether the query reads a held result that single-node DuckDB computes otherwise each time, and each time it is named. */
+bool hold_varies(const query_plan *p);
 void hold_drop(hf_harness *h, harness_name *name);
 
 #endif

@@ -88,6 +88,22 @@ hf_status hold_fill(hf_harness *h, const relation *cache_node, const hf_harness_
   return name->is_held || name->has_collation ? HF_OK : fill(h, name, &plain, error);
 }
 
+bool hold_varies(const query_plan *p) {
+  bool varies = false;
+  for (size_t i = 0; !varies && i < p->query.n_inputs; i++) {
+    const lower_input *input = &p->query.inputs[i];
+    if (input->kind == LOWER_INPUT_HELD) {
+      const uuid id = relation_look(input->cache_node).cache_id;
+      buf sql = {0};
+      buf_text(&sql, "FROM ");
+      buf_sql_name(&sql, harness_name_of(p->h, &id)->shown);
+      varies = !sql.failed && witness_varies(p->h->witness, buf_cstr(&sql));
+      buf_reset(&sql);
+    }
+  }
+  return varies;
+}
+
 void hold_drop(hf_harness *h, harness_name *name) {
   name->has_collation = false;
   if (name->is_held) {

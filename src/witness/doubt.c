@@ -115,6 +115,10 @@ static bool gives_other(witness *w, const char *sql, const char *other, bool joi
   return differs;
 }
 
+bool witness_varies(witness *w, const char *sql) {
+  return gives_other(w, sql, sql, false);
+}
+
 /* Its sides in each other's place; which of them come first changes nothing but the order of rows. */
 static bool turn_join(void *context, json *object) {
   (void)context;
@@ -151,7 +155,7 @@ static const char *turned(witness *w, json *root, arena *a) {
 
 /* Why it has no one answer, or NULL. */
 static const char *why_free(witness *w, const char *sql, const compare_report *other) {
-  if (gives_other(w, sql, sql, false)) {
+  if (witness_varies(w, sql)) {
     return "two single-node runs differ too";
   }
   arena *a = arena_new();

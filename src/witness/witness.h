@@ -72,6 +72,8 @@ typedef struct witness_verdict {
   const char *why; /* static; of the latter two */
 } witness_verdict;
 
+/* Whether two runs give other rows: random(), now() and alike. */
+bool witness_varies(witness *w, const char *sql);
 /* Errors: those of the other side's rows; OUT_OF_MEMORY. Cost: some runs of the query. */
 hf_status witness_doubt(witness *w, const witness_case *c, witness_verdict *out, hf_error *error);
 

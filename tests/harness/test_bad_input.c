@@ -187,6 +187,21 @@ static void query_that_draws_differs_and_is_not_determinate(void **state) {
   hf_harness_report_reset(&report);
 }
 
+/* Single-node DuckDB draws at each place where the view is named, so that nothing meets. */
+static void held_view_that_draws_is_not_determinate(void **state) {
+  rig *r = *state;
+  hf_harness_report report = {0};
+  hf_error error = {0};
+  const hf_harness_config held = {.tasks = 2, .slots = 2, .hold = HF_HARNESS_HOLD_HELD};
+  static const char sql[] = "SELECT count(*) FROM v JOIN v w ON v.x = w.x";
+  must(hf_harness_view(r->h, "v", "SELECT a, random() AS x FROM t", &error), &error);
+  must(hf_assert_distributed_eq(r->h, sql, &held, &report, &error), &error);
+  assert_true(report.differed);
+  assert_true(report.indeterminate);
+  assert_non_null(strstr(report.doubt, "held"));
+  hf_harness_report_reset(&report);
+}
+
 static void query_that_cannot_be_cut_says_why(void **state) {
   rig *r = *state;
   hf_harness_report report = {0};
@@ -223,6 +238,7 @@ int main(void) {
       CASE(order_that_the_query_asks_for_is_compared),
       CASE(answer_of_one_side_only_differs),
       CASE(query_that_draws_differs_and_is_not_determinate),
+      CASE(held_view_that_draws_is_not_determinate),
       CASE(query_that_cannot_be_cut_says_why),
       CASE(nothing_is_left_in_the_work_directory),
   };
