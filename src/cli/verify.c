@@ -107,7 +107,7 @@ static int take_seed(verify_options *o, const char *value) {
   char *end = NULL;
   bool is_plain = value[0] != '\0' && value[0] != '.' && strspn(value, "0123456789.") == strlen(value);
   o->seed = strtoull(value, &end, 10);
-  if (is_plain && *end == '.') {
+  if (is_plain && *end == '.' && end[1] != '\0') {
     o->first = strtoull(end + 1, &end, 10);
   }
   o->has_seed = true;
@@ -166,6 +166,17 @@ static int take_option(void *context, const option_row *row, const char *value) 
   }
 }
 
+static bool check_overlays(const char *names) {
+  hf_error error = {0};
+  bool are_right = overlays_check(names, &error) == HF_OK;
+  if (!are_right) {
+    usage("--overlay: ", error.message == NULL ? "no memory" : error.message,
+          error.hint == NULL ? "" : error.hint);
+  }
+  hf_error_reset(&error);
+  return are_right;
+}
+
 static int check_options(verify_options *o) {
   o->slt_dir = o->slt_dir == NULL && o->is_slt ? SLT_DIR_DEFAULT : o->slt_dir;
   if (o->suite == NULL && o->n_inputs == 0 && o->generate == 0) {
@@ -181,6 +192,9 @@ static int check_options(verify_options *o) {
     return usage(o->overlay != NULL ? "--overlay" : "--exchange",
                  " needs the harness, which this build has not",
                  "build with: make build CMAKE_ARGS=-DHOLDFAST_HARNESS=ON");
+  }
+  if (o->overlay != NULL && !check_overlays(o->overlay)) {
+    return EXIT_USAGE;
   }
   if (o->suite != NULL && o->n_inputs > 0) {
     return usage("--suite", " cannot be combined with -c and -f", "run the command twice");

@@ -130,18 +130,23 @@ static hf_status refuse_name(const char *name, hf_error *error) {
   }
   if (name[0] == '\0') {
     error_set(error, HF_E_SETTING_VALUE, "a name in the list of overlays is empty");
+  } else if (hf_harness_overlay_named(name) != NULL) {
+    error_set(error, HF_E_SETTING_VALUE, "an overlay is named twice: %s", name);
   } else if (strcmp(name, "all") == 0) {
     error_set(error, HF_E_SETTING_VALUE, "all overlays cannot be one of several: all");
   } else {
     error_set(error, HF_E_SETTING_VALUE, "there is no such overlay: %s", name);
   }
-  error_hint(error, "overlays are %s; or all, by itself", buf_cstr(&hint));
+  error_hint(error, "overlays are %s, or all by itself", buf_cstr(&hint));
   buf_reset(&hint);
   return HF_E_SETTING_VALUE;
 }
 
 static hf_status add_way(overlays *o, const char *name, hf_error *error) {
   const hf_harness_overlay *found = hf_harness_overlay_named(name);
+  for (size_t i = 0; found != NULL && i < o->n; i++) {
+    found = strcmp(o->ways[i].name, name) == 0 ? NULL : found;
+  }
   if (found == NULL) {
     return refuse_name(name, error);
   }
@@ -197,6 +202,14 @@ static hf_status open_harness(overlays *o, const overlays_options *options, hf_e
   hf_harness_options harness = {
       .work_dir = options->work_dir, .allow_path = options->allow_path, .settings = &zone, .n_settings = 1};
   return hf_harness_open(&harness, &o->harness, error);
+}
+
+hf_status overlays_check(const char *names, hf_error *error) {
+  overlays o = {.memory = arena_new()};
+  hf_status status =
+      o.memory == NULL ? no_memory(error) : read_names(&o, &(overlays_options){.names = names}, error);
+  arena_free(o.memory);
+  return status;
 }
 
 hf_status overlays_open(const overlays_options *options, overlays **out, hf_error *error) {

@@ -21,6 +21,8 @@ typedef struct overlays_options {
 
 /* Tells whether this build has the harness. */
 bool overlays_are_built(void);
+/* Errors: SETTING_VALUE (a name that is not there, or there twice), UNSUPPORTED (not built). */
+hf_status overlays_check(const char *names, hf_error *error);
 /* Errors: SETTING_VALUE (a name or an exchange that is not there), UNSUPPORTED (not built), those of a harness. */
 hf_status overlays_open(const overlays_options *options, overlays **out, hf_error *error);
 /* Accepts NULL. */

@@ -18,6 +18,10 @@ hf_status overlays_open(const overlays_options *options, overlays **out, hf_erro
   return HF_E_UNSUPPORTED;
 }
 
+hf_status overlays_check(const char *names, hf_error *error) {
+  return overlays_open(&(overlays_options){.names = names}, NULL, error);
+}
+
 void overlays_close(overlays *o) {
   (void)o;
 }

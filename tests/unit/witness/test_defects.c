@@ -153,6 +153,12 @@ static void defect_of_other_queries_is_not_known(void **state) {
   const char *found = "";
   must(witness_look_again(r->w, "SELECT count(*) FROM s", NULL, &found, &rows, &error), &error);
   assert_null(found);
+  char sql[300];
+  snprintf(sql, sizeof sql, "COPY (SELECT i, i AS j FROM file) TO '%s/i.parquet' (FORMAT parquet)", r->dir);
+  execute(r, sql);
+  snprintf(sql, sizeof sql, "SELECT count(*) FROM '%s/i.parquet' WHERE i = 3", r->dir); /* no BLOB */
+  must(witness_look_again(r->w, sql, NULL, &found, &rows, &error), &error);
+  assert_null(found);
   assert_int_not_equal(witness_run(r->w, "SELECT CAST('x' AS INTEGER)", &rows, &other), HF_OK);
   must(witness_look_again(r->w, "SELECT count(*) FROM file", &other, &found, &rows, &error), &error);
   assert_null(found);
