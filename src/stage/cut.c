@@ -9,6 +9,7 @@
 #include "stage/cut_internal.h"
 
 #include "base/buf.h"
+#include "base/fault.h"
 #include "sql/write.h"
 
 #include <string.h>
@@ -222,7 +223,7 @@ static hf_status move_stage(cutter *c, const uint32_t *places, cut_stage *stage)
   }
   for (size_t k = 0; k < stage->n_after; k++) {
     if (places[stage->after[k]] > 0) { /* else it is not run */
-      after[n_after++] = places[stage->after[k]] - 1;
+      after[n_after++] = FAULT("stage.after_stale") ? stage->after[k] : places[stage->after[k]] - 1;
     }
   }
   stage->inputs = inputs;

@@ -6,6 +6,8 @@
  */
 #include "stage/cut_internal.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 #include <xxhash.h>
 
@@ -98,7 +100,8 @@ static hf_status find_launched(cutter *c, const cut_part *part, const cut_keys *
   }
   HF_TRY(cut_close(c, part, keys, false, stage));
   c->is_undealt = was_undealt;
-  *is_found = fact_of(c, &c->stages[*stage]) != NULL;
+  const cut_fact *fact = fact_of(c, &c->stages[*stage]);
+  *is_found = fact != NULL && (fact->is_done || !FAULT("stage.launched_remade"));
   if (!*is_found) {
     c->n_stages = n_stages;
     memcpy(c->readings, before, c->n_readings * sizeof *before);

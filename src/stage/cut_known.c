@@ -229,7 +229,7 @@ hf_status cut_use_filter(cut_joining *x, int side, const cut_keys *keys) {
     return HF_OK;
   }
   HF_TRY(cut_is_launched(x->c, &x->sides[side], keys, &is_there));
-  if (!is_there || FAULT("stage.filter_launched")) {
+  if (!is_there) {
     x->sides[side] = x->filtered[side];
   }
   return HF_OK;

@@ -54,6 +54,7 @@ typedef struct course {
   const char *sql;
   cut_options options;
   bool launches; /* all that can be, before one is done; else one after the other */
+  bool is_hasty; /* none waits, though it should: as when what was cut again was not taken */
   cut_graph graph;
   size_t n_facts, n_measured;
   cut_fact facts[MOST_FACTS];    /* of what was launched */
@@ -169,13 +170,14 @@ static void measure(void *context, uint32_t at) {
 
 /* -------------------------------------------------------------------- a query's course */
 
-static bool is_ready(const cut_graph *graph, uint32_t at) {
+static bool is_ready(const course *y, uint32_t at) {
+  const cut_graph *graph = &y->graph;
   const cut_stage *stage = &graph->stages[at];
   bool is_it = !stage->is_done;
   for (size_t i = 0; i < stage->n_inputs; i++) {
     is_it = is_it && (!stage->inputs[i].is_stage || graph->stages[stage->inputs[i].stage].is_done);
   }
-  for (size_t i = 0; i < stage->n_after; i++) {
+  for (size_t i = 0; i < stage->n_after && !y->is_hasty; i++) {
     is_it = is_it && graph->stages[stage->after[i]].is_done;
   }
   return is_it;
@@ -239,12 +241,13 @@ static void run_now(course *y) {
   }
 }
 
-/* Launches what can be, and the last of it is done: not the order in which they are made. False: only the last is left. */
+/* Launches what can be, and the last of it is done, which is not the order in which they are made; in haste the first one.
+ * False: only the last stage is left. */
 static bool step(course *y) {
   uint32_t last = (uint32_t)y->graph.n_stages - 1, at = last;
   for (uint32_t i = 0; i < last; i++) {
-    if (is_ready(&y->graph, i)) {
-      at = i;
+    if (is_ready(y, i)) {
+      at = y->is_hasty && at < last ? at : i;
       if (y->launches) {
         launch(y, y->graph.stages[i].mark);
       }
@@ -311,8 +314,9 @@ static const char *const queries[] = {
 static void courses_of_queries_end_right(void **state) {
   static const uint64_t sizes[] = {0, 1500, 100000};
   for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
-    for (size_t k = 0; k < 2 * sizeof sizes / sizeof sizes[0]; k++) {
-      course y = start(*state, queries[i], sizes[k / 2], k % 2 == 1);
+    for (size_t k = 0; k < 3 * sizeof sizes / sizeof sizes[0]; k++) {
+      course y = start(*state, queries[i], sizes[k / 3], k % 3 > 0);
+      y.is_hasty = k % 3 == 2;
       run_course(&y);
     }
   }
@@ -392,10 +396,94 @@ static void side_whose_unmatched_rows_get_out_is_not_filtered(void **state) {
   }
 }
 
+/* ---------------------------------------------------------------------- waiting */
+
+/* The first stage that waits, or NULL. */
+static const cut_stage *waiting_stage(const cut_graph *graph) {
+  for (size_t i = 0; i < graph->n_stages; i++) {
+    if (graph->stages[i].n_after > 0) {
+      return &graph->stages[i];
+    }
+  }
+  return NULL;
+}
+
+static size_t count_watched(const cut_graph *graph) {
+  size_t n = 0;
+  for (size_t i = 0; i < graph->n_stages; i++) {
+    n += graph->stages[i].n_watched;
+  }
+  return n;
+}
+
+static void side_waits_where_that_may_change_something(void **state) {
+  static const char both[] = "broadcast or exchange, and a filter of its keys";
+  static const char placing[] = "broadcast or exchange", filter[] = "a filter of its keys";
+  static const struct {
+    const char *sql, *awaits;
+    size_t n_watched;
+    uint64_t wait_bytes;
+    cut_whole_side broadcast;
+  } cases[] = {
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k = u.k", both, 1, 0, CUT_WHOLE_IF_SMALL},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k = u.k AND t.d = u.d", both, 2, 0, CUT_WHOLE_IF_SMALL},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k = u.k", filter, 1, 0, CUT_WHOLE_NEVER},
+      {"SELECT id, w FROM t LEFT JOIN " FEW_U " ON t.k = u.k", placing, 0, 0, CUT_WHOLE_IF_SMALL},
+      {"SELECT id, w FROM t LEFT JOIN " FEW_U " ON t.k = u.k", NULL, 0, 0, CUT_WHOLE_NEVER},
+      {"SELECT id, w FROM " FEW_T " LEFT JOIN u ON t.k = u.k", filter, 1, 0, CUT_WHOLE_IF_SMALL},
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k::VARCHAR = u.k::VARCHAR", placing, 0, 0,
+       CUT_WHOLE_IF_SMALL},
+      {"SELECT id, w FROM t FULL JOIN " FEW_U " ON t.k = u.k", NULL, 0, 0, CUT_WHOLE_IF_SMALL},
+      {"SELECT id, w FROM t JOIN u ON t.k = u.k", NULL, 0, 0, CUT_WHOLE_IF_SMALL}, /* nothing is guessed */
+      {"SELECT id, w FROM t JOIN " FEW_U " ON t.k = u.k", NULL, 0, 1 << 20, CUT_WHOLE_IF_SMALL},
+      /* the side that is guessed goes first, though it may be the larger one */
+      {"SELECT id FROM (SELECT * FROM t WHERE g < 9) t SEMI JOIN u ON t.k = u.k", filter, 1, 0,
+       CUT_WHOLE_NEVER},
+      /* dealt by its groups already: what is done has more keys than it */
+      {"SELECT id, n FROM t JOIN (SELECT k, count(*) AS n FROM u GROUP BY k) u ON t.k = u.k", NULL, 0, 0,
+       CUT_WHOLE_NEVER},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    course y = start(*state, cases[i].sql, 0, false);
+    y.options.wait_bytes = cases[i].wait_bytes;
+    y.options.broadcast = cases[i].broadcast;
+    cut_now(&y);
+    const cut_stage *waiting = waiting_stage(&y.graph);
+    const char *awaits = waiting == NULL ? "nothing" : waiting->awaits;
+    if (strcmp(awaits, cases[i].awaits == NULL ? "nothing" : cases[i].awaits) != 0 ||
+        count_watched(&y.graph) != cases[i].n_watched) {
+      fail_msg("%zu: %s: awaits %s, %zu watched", i, cases[i].sql, awaits, count_watched(&y.graph));
+    }
+    y.options.waits = false;
+    cut_now(&y);
+    assert_null(waiting_stage(&y.graph));
+    assert_int_equal(count_watched(&y.graph), 0);
+  }
+}
+
+/* Behind stages that are left out, since nobody reads them. */
+static void side_waits_for_a_stage_that_has_moved(void **state) {
+  course y = start(
+      *state,
+      "WITH w AS (SELECT DISTINCT ON (k) id, k FROM t ORDER BY k, id) SELECT a.k FROM w a FULL JOIN w b "
+      "ON a.k = b.k JOIN (SELECT -5 AS c FROM u) q ON q.c NOT IN (q.c, q.c) UNION ALL "
+      "SELECT w FROM t JOIN " FEW_U " ON t.k = u.k",
+      0, false);
+  cut_now(&y);
+  const cut_stage *waiting = waiting_stage(&y.graph);
+  assert_non_null(waiting);
+  const cut_stage *first = &y.graph.stages[waiting->after[0]];
+  assert_int_equal(first->n_watched, 1);
+  assert_string_equal(first->inputs[0].source_id, "u");
+  run_course(&y);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(courses_of_queries_end_right),
       cmocka_unit_test(side_whose_unmatched_rows_get_out_is_not_filtered),
+      cmocka_unit_test(side_waits_where_that_may_change_something),
+      cmocka_unit_test(side_waits_for_a_stage_that_has_moved),
   };
   return cmocka_run_group_tests(tests, open_case, close_case);
 }
