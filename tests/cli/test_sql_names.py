@@ -104,7 +104,7 @@ def names_that_are_taken_or_not_there(place):
             ("CREATE VIEW v AS SELECT 1", "UNCACHE TABLE v", "TABLE_NOT_FOUND", "v is a view that is not cached"),
             (HELD, "UNCACHE TABLE hh", "TABLE_NOT_FOUND", "did you mean h?"),
             (HELD, "DROP TABLE h", "STATEMENT_REFUSED", "UNCACHE TABLE"),
-            (HELD, "PIVOT h ON i USING count(*)", "UNSUPPORTED", "IN (")):
+            (HELD, "CREATE VIEW p AS PIVOT h ON i USING count(*)", "UNSUPPORTED", "IN (")):
         done = place.sql("-c", before, "-c", sql)
         same((done.status, done.out), (1, ""), sql)
         has(done.err, code, hint)
