@@ -163,10 +163,50 @@ static hf_status children_of(json_view *v, const tree_space *space, tree_express
   return HF_OK;
 }
 
+/* encode(text): its bytes as a BLOB. */
+static const tree_expression *bytes_of(arena *a, const tree_expression *text, const data_type *blob) {
+  const tree_expression **children = arena_array(a, 1, sizeof(tree_expression *));
+  tree_expression *e = arena_alloc(a, sizeof *e);
+  tree_call *call = arena_alloc(a, sizeof *call);
+  if (children == NULL || e == NULL || call == NULL) {
+    return NULL;
+  }
+  *children = text;
+  call->name = "encode";
+  e->kind = EXPRESSION_FUNCTION;
+  e->type = blob;
+  e->n_children = 1;
+  e->children = children;
+  e->call = call;
+  return e;
+}
+
+/* DuckDB's optimizer adds bounds to regexp_full_match(text, '…'), which are bytes: a text is compared with a BLOB, which SQL
+ * cannot say. */
+static hf_status compare_bytes(json_view *v, tree_expression *e) {
+  for (size_t i = 0; i < 2; i++) {
+    const tree_expression *text = e->children[i], *blob = e->children[1 - i];
+    if (text->type->kind != TYPE_VARCHAR || blob->type->kind != TYPE_BLOB) {
+      continue;
+    }
+    const tree_expression **children = arena_array(v->reader->a, 2, sizeof(tree_expression *));
+    const tree_expression *bytes = bytes_of(v->reader->a, text, blob->type);
+    if (children == NULL || bytes == NULL) {
+      return json_read_no_memory(v->reader);
+    }
+    children[i] = bytes;
+    children[1 - i] = blob;
+    e->children = children;
+    break;
+  }
+  return HF_OK;
+}
+
 static hf_status read_comparison(json_view *v, const tree_space *space, tree_expression *e) {
   static const char *const keys[] = {"left", "right"};
   HF_TRY(tree_read_comparison(v, "type", &e->comparison));
-  return children_of(v, space, e, keys, 2);
+  HF_TRY(children_of(v, space, e, keys, 2));
+  return compare_bytes(v, e);
 }
 
 static hf_status read_between(json_view *v, const tree_space *space, tree_expression *e) {
