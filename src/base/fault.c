@@ -13,20 +13,34 @@
 enum { POINTS = 4 };
 
 typedef struct point {
-  const char *name;          /* set before `hit`, and then left alone */
-  void (*_Atomic hit)(void); /* NULL: off */
+  const char *name;
+  void (*hit)(void); /* NULL: off */
 } point;
 
-static point points[POINTS];
-static atomic_int n_set; /* 0: no point is looked for */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static point points[POINTS]; /* guarded by lock */
+static atomic_int n_set;     /* 0: no point is looked for, and no lock is taken */
+
+/* The place of that name, else one that is free, else NULL. REQUIRES(lock) */
+static point *point_of_locked(const char *name) {
+  point *unused = NULL;
+  for (int i = 0; i < POINTS; i++) {
+    bool is_set = points[i].hit != NULL;
+    if (is_set && strcmp(points[i].name, name) == 0) {
+      return &points[i];
+    }
+    unused = is_set ? unused : &points[i];
+  }
+  return unused;
+}
 
 static void pass(const char *name) {
-  for (int i = 0; i < POINTS; i++) {
-    void (*hit)(void) = atomic_load_explicit(&points[i].hit, memory_order_acquire);
-    if (hit != NULL && strcmp(name, points[i].name) == 0) {
-      hit();
-      return;
-    }
+  pthread_mutex_lock(&lock);
+  const point *at = point_of_locked(name);
+  void (*hit)(void) = at == NULL ? NULL : at->hit;
+  pthread_mutex_unlock(&lock);
+  if (hit != NULL) {
+    hit();
   }
 }
 
@@ -36,25 +50,13 @@ void fault_point(const char *name) {
   }
 }
 
-static point *point_of(const char *name) {
-  point *unused = NULL;
-  for (int i = 0; i < POINTS; i++) {
-    bool is_set = atomic_load(&points[i].hit) != NULL;
-    if (is_set && strcmp(points[i].name, name) == 0) {
-      return &points[i];
-    }
-    unused = is_set ? unused : &points[i];
-  }
-  return unused;
-}
-
 void fault_set(const char *name, void (*hit)(void)) {
-  point *at = point_of(name);
+  pthread_mutex_lock(&lock);
+  point *at = point_of_locked(name);
   assert(at != NULL); /* POINTS of them are enough for a test */
-  bool was_set = atomic_exchange(&at->hit, NULL) != NULL;
-  at->name = name;
-  atomic_store_explicit(&at->hit, hit, memory_order_release);
-  atomic_fetch_add(&n_set, (hit != NULL) - was_set);
+  atomic_fetch_add(&n_set, (hit != NULL) - (at->hit != NULL));
+  *at = (point){name, hit};
+  pthread_mutex_unlock(&lock);
 }
 
 static const char *mutant; /* set once */

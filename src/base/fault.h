@@ -22,8 +22,8 @@
 bool fault_is_on(const char *name);
 /* Calls what a test has set for this name. */
 void fault_point(const char *name);
-/* Tests only: `hit` runs whenever the point of that name is passed; NULL ends that. Up to four names at a time. Not
- * beside running points. */
+/* Tests only: `hit` runs whenever the point of that name is passed; NULL ends that. Up to four names at a time. What was
+ * set before may still run on a thread that has just come by. */
 void fault_set(const char *name, void (*hit)(void));
 
 #endif
