@@ -402,11 +402,29 @@ static hf_status write_null(writer *w, const tree_value *value) {
   return HF_OK;
 }
 
+static hf_status write_timestamp(writer *w, const tree_value *value) {
+  type_kind kind = value->type->kind;
+  int64_t number = (int64_t)value->lower;
+  int64_t micros = kind == TYPE_TIMESTAMP_S ? 1000000 : kind == TYPE_TIMESTAMP_MS ? 1000 : 1;
+  bool is_infinite = number == INT64_MAX || number == -INT64_MAX;
+  if (is_infinite || number > INT64_MAX / micros || number < -(INT64_MAX / micros) ||
+      is_usual_year(number * micros)) {
+    return write_quoted(w, value);
+  }
+  buf_printf(write_to(w), "%smake_timestamp%s(CAST('%" PRId64 "' AS BIGINT))", micros > 1 ? "CAST(" : "",
+             kind == TYPE_TIMESTAMP_TZ ? "tz" : "", number * micros);
+  if (micros > 1) {
+    buf_text(write_to(w), " AS ");
+    write_type(w, value->type);
+    buf_char(write_to(w), ')');
+  }
+  return HF_OK;
+}
+
 hf_status write_value(writer *w, const tree_value *value) {
   if (value->is_null) {
     return write_null(w, value);
   }
-  int64_t number = (int64_t)value->lower;
   switch (value->type->kind) {
     case TYPE_BOOLEAN:
       buf_text(write_to(w), value->lower != 0 ? "true" : "false");
@@ -431,12 +449,9 @@ hf_status write_value(writer *w, const tree_value *value) {
       return write_nested(w, value);
     case TYPE_TIMESTAMP:
     case TYPE_TIMESTAMP_TZ:
-      if (!is_usual_year(number)) {
-        buf_printf(write_to(w), "make_timestamp%s(CAST('%" PRId64 "' AS BIGINT))",
-                   value->type->kind == TYPE_TIMESTAMP ? "" : "tz", number);
-        return HF_OK;
-      }
-      return write_quoted(w, value);
+    case TYPE_TIMESTAMP_MS:
+    case TYPE_TIMESTAMP_S:
+      return write_timestamp(w, value);
     default:
       return write_quoted(w, value);
   }

@@ -217,7 +217,7 @@ static hf_status make_between(cutter *c, const tree_expression *key, const cut_c
   HF_TRY(cut_pointers(c, 3, &children));
   children[0] = key;
   children[1] = constant_of(c, fact->least, key->type);
-  children[2] = constant_of(c, fact->most, key->type);
+  children[2] = constant_of(c, fact->most - (FAULT("stage.filter_edge") ? 1 : 0), key->type);
   *out = cut_make(c, &(tree_expression){.kind = EXPRESSION_BETWEEN,
                                         .type = &cut_boolean,
                                         .n_children = 3,

@@ -6,6 +6,8 @@
  */
 #include "stage/cut_internal.h"
 
+#include "base/fault.h"
+
 static const double ROWS_OF_A_GROUP = 4; /* guessed */
 enum { MOST_GROUPS_OF_SETS = 60 };       /* their id is a BIGINT with a bit for each */
 
@@ -317,7 +319,7 @@ static size_t group_of(const void *context, size_t at) {
 }
 
 static bool is_in_all_sets(const tree_aggregate *g, const cut_deal *deal) {
-  for (size_t k = 0; k < deal->n; k++) {
+  for (size_t k = 0; k < deal->n && !FAULT("stage.sets_apart"); k++) {
     for (size_t i = 0; i < g->n_sets; i++) {
       if (place_in(&g->sets[i], deal->columns[k]) == g->sets[i].n) {
         return false;

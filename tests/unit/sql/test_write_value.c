@@ -119,6 +119,8 @@ static void times_come_back_exact(void **state) {
       {"TIMESTAMP '1969-12-31 23:59:59.999999'", ""},
       {"TIMESTAMP '294247-01-10 04:00:54.775806'", "make_timestamp("},
       {"TIMESTAMP '290309-12-22 (BC) 00:00:00'", "make_timestamp("},
+      {"TIMESTAMP_S '0044-03-15 (BC) 01:02:03'", "make_timestamp("},
+      {"TIMESTAMP_MS '12345-03-15 01:02:03.004'", "make_timestamp("},
       {"TIMESTAMP 'infinity'", ""},
       {"TIMESTAMP '-infinity'", ""},
       {"'1969-12-31 23:59:59'::TIMESTAMP_S", ""},
