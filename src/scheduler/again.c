@@ -172,7 +172,7 @@ static const char *why_again(const job *j, const stage_run *done) {
     n_waiting += j->runs[i].state == STAGE_WAITING;
   }
   const cut_stage *stage = j->plan.root == NULL ? NULL : &j->plan.graph.stages[done - j->runs];
-  if (j->recut != NULL || stage == NULL || stage->is_done || j->plan.n_again == AGAIN_AT_MOST) {
+  if (j->recut != NULL || stage == NULL || done->is_told || j->plan.n_again == AGAIN_AT_MOST) {
     return NULL;
   }
   const char *why = surprise_of(stage->bytes, (double)done->bytes, n_waiting);
@@ -341,29 +341,7 @@ static bool is_as_before(const job *j, const planning *p) {
   return is_same;
 }
 
-static void on_recut(scheduler *s, message *m) {
-  recut *r = (recut *)m;
-  job *j = job_find(s, r->job); /* it waits for this as for an attempt */
-  j->n_running--;
-  j->recut = NULL;
-  j->plan.planning_us += r->p.planning_us;
-  if (report_is_ending(s, j)) {
-    recut_free(r);
-    return;
-  }
-  bool is_usable = r->p.status == HF_OK && r->p.graph.n_stages > 0, is_same = is_as_before(j, &r->p);
-  if (is_usable && take_over(s, j, &r->p)) {
-    r->p.memory = NULL;
-    is_usable = !is_same;
-  } else {
-    is_usable = false;
-  }
-  if (!is_usable) {
-    observe_note(j, r->after, "the plan stays as it was");
-  }
-  recut_free(r);
-  launch_ready(s, j);
-}
+static void on_recut(scheduler *s, message *m);
 
 /* Numbers go on behind those of stages that were launched. */
 static stage_id next_id(const job *j) {
@@ -406,10 +384,48 @@ bool again_try(scheduler *s, job *j, const stage_run *done) {
     return false;
   }
   note_why(j, done, why);
+  for (size_t i = 0; i < j->n_runs; i++) {
+    j->runs[i].is_told = j->runs[i].state == STAGE_DONE;
+  }
   r->p.step.handle = recut_handle;
   r->p.done = on_recut;
   j->recut = &r->p;
   j->n_running++;
   event_queue_post(&s->plans, &r->p.step.item);
   return true;
+}
+
+/* A stage that was done meanwhile may be a reason as well. */
+static bool looks_at_others(scheduler *s, job *j) {
+  bool looks = false;
+  for (size_t i = 0; !looks && i < j->n_runs; i++) {
+    looks = j->runs[i].state == STAGE_DONE && again_try(s, j, &j->runs[i]);
+  }
+  return looks;
+}
+
+static void on_recut(scheduler *s, message *m) {
+  recut *r = (recut *)m;
+  job *j = job_find(s, r->job); /* it waits for this as for an attempt */
+  j->n_running--;
+  j->recut = NULL;
+  j->plan.planning_us += r->p.planning_us;
+  if (report_is_ending(s, j)) {
+    recut_free(r);
+    return;
+  }
+  bool is_usable = r->p.status == HF_OK && r->p.graph.n_stages > 0, is_same = is_as_before(j, &r->p);
+  if (is_usable && take_over(s, j, &r->p)) {
+    r->p.memory = NULL;
+    is_usable = !is_same;
+  } else {
+    is_usable = false;
+  }
+  if (!is_usable) {
+    observe_note(j, r->after, "the plan stays as it was");
+  }
+  recut_free(r);
+  if (!looks_at_others(s, j)) {
+    launch_ready(s, j);
+  }
 }

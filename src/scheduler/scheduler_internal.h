@@ -263,6 +263,7 @@ typedef struct stage_run {
   stage_task *tasks; /* planned->n_tasks */
   uint32_t n_done, n_with_rows;
   size_t n_reads_left;
+  bool is_told;              /* what it gave is known to a cut */
   uint64_t rows, bytes;      /* of its committed output */
   uint64_t *partition_bytes; /* thereof in each of planned->partitions; NULL: not known */
   size_t n_watched;          /* 0: not known */

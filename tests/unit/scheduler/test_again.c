@@ -163,6 +163,41 @@ static void again_while_a_held_block_is_lost_is_planned_from_the_start(void **st
   assert_string_equal(rig_block_file(r), "");
 }
 
+static bool is_at_rest(scheduler *s, job *j) {
+  bool is_it = true;
+  (void)s;
+  for (size_t i = 0; i < j->n_runs; i++) {
+    is_it = is_it && (j->runs[i].state == STAGE_WAITING || j->runs[i].state == STAGE_DONE);
+  }
+  return is_it;
+}
+
+/* The first time it takes until all that was launched is done. */
+static void wait_for_the_others(void) {
+  uint64_t deadline = clock_monotonic_us() + RIG_DEADLINE_US;
+  while (atomic_load(&n_calls) == 0 && !meddle(is_at_rest)) {
+    assert_true(clock_monotonic_us() < deadline);
+  }
+  only_count();
+}
+
+/* Two sides of which no row comes, and that are done at about the same time: larger ones wait for both. */
+static void again_meets_a_stage_that_was_done_meanwhile(void **state) {
+  rig *r = *state;
+  hf_profile profile;
+  hook(r, wait_for_the_others);
+  assert_int_equal(
+      rig_value(
+          r,
+          "SELECT sum(n)::BIGINT FROM (SELECT count(*) AS n FROM '$DIR/many.parquet' a JOIN '$DIR/many.parquet' b "
+          "ON a.x = b.x WHERE b.g - b.g <> 0 UNION ALL SELECT count(*) + count(a.g) FROM '$DIR/many.parquet' a "
+          "JOIN '$DIR/many.parquet' c ON a.x = c.x WHERE c.x - c.x <> 0)",
+          &profile),
+      0);
+  assert_int_equal(atomic_load(&n_calls), 2);
+  assert_in_range(profile.source_rows, 2 * ROWS, 2 * ROWS + 100000); /* of b and c; a was hardly read */
+}
+
 /* ------------------------------------------------------------------ fills */
 
 static void again_of_a_fill_holds_what_the_new_plan_gives(void **state) {
@@ -286,6 +321,7 @@ int main(void) {
       cmocka_unit_test_teardown(again_of_a_query_that_is_cancelled_meanwhile_ends_it, tear_down),
       cmocka_unit_test_teardown(again_that_fails_leaves_the_plan_as_it_was, tear_down),
       cmocka_unit_test_teardown(again_while_a_held_block_is_lost_is_planned_from_the_start, tear_down),
+      cmocka_unit_test_teardown(again_meets_a_stage_that_was_done_meanwhile, tear_down),
       cmocka_unit_test_teardown(again_of_a_fill_holds_what_the_new_plan_gives, tear_down),
       cmocka_unit_test_teardown(again_of_a_fill_that_is_cancelled_meanwhile_leaves_nothing, tear_down),
       cmocka_unit_test_teardown(partitions_of_few_bytes_are_read_by_fewer_tasks, tear_down),
