@@ -187,6 +187,28 @@ static void query_that_draws_differs_and_is_not_determinate(void **state) {
   hf_harness_report_reset(&report);
 }
 
+/* A held result has no Bloom filter of a file. */
+static void known_defect_of_single_node_duckdb_is_named(void **state) {
+  rig *r = *state;
+  hf_harness_report report = {0};
+  hf_error error = {0};
+  const hf_harness_config held = {.tasks = 2, .slots = 2, .hold = HF_HARNESS_HOLD_HELD};
+  rig_table(r, "blobs", "SELECT '\\x00\\xFF'::BLOB AS x, range AS a FROM range(5000)");
+  must(hf_assert_distributed_eq(r->h, "SELECT a FROM blobs WHERE x = '\\x00\\xFF'::BLOB", &held, &report,
+                                &error),
+       &error);
+  assert_true(report.differed);
+  assert_true(report.known_defect);
+  assert_false(report.indeterminate);
+  assert_non_null(strstr(report.doubt, "BLOB"));
+  assert_int_equal(report.n_rows, 0);
+  hf_harness_report_reset(&report);
+  must(hf_assert_distributed_eq(r->h, "SELECT a + 1 FROM blobs WHERE a % 2 = 1", &held, &report, &error),
+       &error);
+  assert_false(report.differed);
+  hf_harness_report_reset(&report);
+}
+
 /* Single-node DuckDB draws at each place where the view is named, so that nothing meets. */
 static void held_view_that_draws_is_not_determinate(void **state) {
   rig *r = *state;
@@ -239,6 +261,7 @@ int main(void) {
       CASE(answer_of_one_side_only_differs),
       CASE(query_that_draws_differs_and_is_not_determinate),
       CASE(held_view_that_draws_is_not_determinate),
+      CASE(known_defect_of_single_node_duckdb_is_named),
       CASE(query_that_cannot_be_cut_says_why),
       CASE(nothing_is_left_in_the_work_directory),
   };
