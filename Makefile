@@ -2,6 +2,7 @@
 # Short names for what one does here; `make` alone lists them. The work is in CMake and tools/.
 BUILD ?= build
 CMAKE_ARGS ?=
+TSAN_E2E := (actions|cached_tables|dataframe_threads|durable|explain_analyze|holding|session|stages)
 .DEFAULT_GOAL := help
 .PHONY: help setup build test-build demo test test-chaos test-slt lint check format bench golden asan tsan fuzz plans models docs stats
 
@@ -40,9 +41,9 @@ bench: setup build ## run the benchmarks
 asan: setup ## run the tests with AddressSanitizer and UBSan
 	@tools/build build-asan -DHOLDFAST_HARNESS=ON -DHOLDFAST_SANITIZE=address,undefined
 	@tools/run-tests build-asan $(if $(T),-R '$(T)')
-tsan: setup ## run the unit tests and the API's threads with ThreadSanitizer (libduckdb is not instrumented)
+tsan: setup ## run the tests in which our threads meet with ThreadSanitizer (libduckdb is not instrumented: tools/tsan.supp)
 	@CC=clang tools/build build-tsan -DHOLDFAST_HARNESS=ON -DHOLDFAST_SANITIZE=thread
-	@tools/run-tests build-tsan -R '$(or $(T),^unit/|^e2e/test_dataframe_threads)'
+	@tools/run-tests build-tsan -R '$(or $(T),^unit/|^isolation/|^harness/test_|^e2e/test_$(TSAN_E2E))'
 fuzz: setup ## fuzz what decodes bytes, with libFuzzer; SECONDS=600 each, TARGET=ipc
 	@CC=clang cmake -S . -B build-fuzz -G Ninja --log-level=WARNING -DHOLDFAST_SANITIZE=address,undefined \
 	  -DHOLDFAST_FUZZ=ON >/dev/null

@@ -27,7 +27,7 @@ set(HF_TEST_ENVIRONMENT
 
 set(HF_TEST_SECONDS 600) # ends what hangs; a machine with other work may be ten times slower
 if(HOLDFAST_SANITIZE)
-  set(HF_TEST_SECONDS 1200) # sanitizers slow our code down several times
+  set(HF_TEST_SECONDS 3600) # sanitizers slow our code down several times
 endif()
 function(hf_register name label)
   add_test(NAME ${name} COMMAND ${ARGN})
