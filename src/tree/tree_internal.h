@@ -76,6 +76,9 @@ hf_status tree_read_product(tree_building *b);
 /* tree_read_sample.c */
 hf_status tree_read_sample(tree_building *b);
 
+/* tree_read_pivot.c */
+hf_status tree_read_pivot(tree_building *b);
+
 /* tree_read_get.c */
 hf_status tree_read_get(tree_building *b);
 

@@ -506,6 +506,7 @@ static const struct kind_row {
     {"LOGICAL_EMPTY_RESULT", TREE_EMPTY, 0, 0, read_empty},
     {"LOGICAL_FILTER", TREE_FILTER, 1, 1, read_filter},
     {"LOGICAL_PROJECTION", TREE_PROJECTION, 1, 1, read_projection},
+    {"LOGICAL_PIVOT", TREE_PROJECTION, 1, 1, tree_read_pivot},
     {"LOGICAL_AGGREGATE_AND_GROUP_BY", TREE_AGGREGATE, 1, 1, read_aggregate},
     {"LOGICAL_WINDOW", TREE_WINDOW, 1, 1, read_window},
     {"LOGICAL_UNNEST", TREE_UNNEST, 1, 1, read_unnest},

@@ -210,7 +210,12 @@ static const struct refused_query {
 } refused_queries[] = {
     {"SELECT a FROM t TABLESAMPLE 50% (system)", TREE_REFUSED_KEY, "sample_options"},
     {"SELECT a FROM t USING SAMPLE 5 ROWS (reservoir, 7)", TREE_REFUSED_VALUE, "a seed"},
-    {"SELECT bitstring_agg(b) FROM t", TREE_REFUSED_FUNCTION, "bitstring_agg"},
+    {"SELECT bitstring_agg(CAST(random() AS INTEGER)) FROM t", TREE_REFUSED_FUNCTION,
+     "bitstring_agg: no bounds"},
+    {"SELECT '101'::BIT, now() FROM t", TREE_REFUSED_FUNCTION, "now: the clock"},
+    {"SELECT * FROM (PIVOT t ON a IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21) "
+     "USING regr_count(a, a))",
+     TREE_REFUSED_SHAPE, "an aggregate of no rows"},
     {"SELECT reservoir_quantile(a, 0.5) FROM t", TREE_REFUSED_FUNCTION, "reservoir_quantile"},
     {"SELECT a::VARIANT FROM t", TREE_REFUSED_TYPE, "VARIANT"},
     {"SELECT * FROM t, unnest([t.a]) WITH ORDINALITY", TREE_REFUSED_VALUE, "ORDINALITY"},
@@ -244,11 +249,12 @@ static void answer_that_is_no_plan_is_refused(void **state) {
   expect_refused("{\"error\":false,\"plans\":[3]}", TREE_REFUSED_UNREADABLE, "object");
 }
 
-static void bit_constant_gives_an_empty_answer_that_is_refused(void **state) {
+/* DuckDB folds it to bytes that JSON has not, unless it is told not to fold (oracle_plan, engine_plan_json). */
+static void bit_constant_is_read_as_a_cast(void **state) {
   (void)state;
   char *json = plan_of("SELECT '101'::BIT FROM t");
   reading r = read_json(json);
-  assert_true(r.refusal.code == TREE_REFUSED_UNREADABLE || r.refusal.code == TREE_REFUSED_CONSTANT);
+  assert_int_equal(r.refusal.code, TREE_REFUSED_NONE);
   drop(&r);
   free(json);
 }
@@ -321,7 +327,7 @@ int main(void) {
       cmocka_unit_test(plan_with_an_unknown_word_is_refused),
       cmocka_unit_test(query_that_cannot_be_written_is_refused_with_its_reason),
       cmocka_unit_test(answer_that_is_no_plan_is_refused),
-      cmocka_unit_test(bit_constant_gives_an_empty_answer_that_is_refused),
+      cmocka_unit_test(bit_constant_is_read_as_a_cast),
       cmocka_unit_test(plan_within_the_limit_is_read),
       cmocka_unit_test(plan_beyond_the_limit_is_refused),
       cmocka_unit_test(failing_allocation_is_an_error_and_leaks_nothing),
