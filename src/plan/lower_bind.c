@@ -164,13 +164,18 @@ static void suggest_column(const lowered *l, arena *a, hf_error *error) {
 
 /* A column of files that is found only where a query names the file itself. */
 static void suggest_reader(hf_error *error) {
-  static const char *const names[] = {"filename", "file_row_number"};
-  for (size_t i = 0; error->code == HF_E_COLUMN_NOT_FOUND && i < sizeof names / sizeof names[0]; i++) {
-    const char *at = error->message == NULL ? NULL : strcasestr(error->message, names[i]);
-    size_t length = strlen(names[i]);
+  static const struct {
+    const char *name, *hint;
+  } rows[] = {
+      {"filename", "ask the reader for it as a column: read_parquet(…, filename = true)"},
+      {"file_row_number", "ask the reader for it as a column: read_parquet(…, file_row_number = true)"},
+      {"file_index", "number the files by their names: dense_rank() OVER (ORDER BY filename) - 1"},
+  };
+  for (size_t i = 0; error->code == HF_E_COLUMN_NOT_FOUND && i < sizeof rows / sizeof rows[0]; i++) {
+    const char *at = error->message == NULL ? NULL : strcasestr(error->message, rows[i].name);
+    size_t length = strlen(rows[i].name);
     if (at != NULL && (at[length] == '\0' || strcmp(at + length, "\"") == 0)) {
-      error_hint(error, "ask the reader for it as a column: %s(…, %s = true)",
-                 i == 0 ? "read_csv, read_json or read_parquet" : "read_parquet", names[i]);
+      error_hint(error, "%s", rows[i].hint);
     }
   }
 }

@@ -22,12 +22,19 @@ static bool has_column(const source *s, const char *name) {
   return false;
 }
 
+/* Of partitioned files DuckDB counts those that filters leave. */
+static bool may_be_partitioned(const char *path) {
+  const char *last = strrchr(path, '/'), *sign = strchr(path, '=');
+  return sign != NULL && last != NULL && sign < last;
+}
+
 /* The place of a file in the list is looked up by its path. */
 static bool can_index(const source *s) {
   size_t n = source_n_files(s);
   const source_file *files = source_files(s);
   bool can = n <= MOST_INDEXED_FILES && !has_column(s, "filename");
-  for (size_t i = 0; can && i < n; i++) {
+  for (size_t i = 0; can && n > 1 && i < n; i++) {
+    can = !may_be_partitioned(files[i].path);
     for (size_t k = 0; can && k < i; k++) {
       can = strcmp(files[i].path, files[k].path) != 0;
     }

@@ -143,6 +143,17 @@ static void column_of_files_beside_an_odd_star_is_not_found(void **state) {
   }
 }
 
+static void index_of_a_file_named_twice_is_not_found(void **state) {
+  api_case *c = *state;
+  oracle *o = oracle_open();
+  run_plain(c, o, FILES[1]);
+  oracle_close(o);
+  char *sql = text(c, "SELECT file_index FROM read_parquet(['@/b.parquet', '@/b.parquet'])");
+  api_fails(c, sql, HF_E_COLUMN_NOT_FOUND);
+  assert_non_null(strstr(c->error.hint, "dense_rank"));
+  free(sql);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, api_case_open_two_slots, api_case_close)
 
 int main(void) {
@@ -150,6 +161,7 @@ int main(void) {
       CASE(columns_of_files_are_as_plain_duckdb_has_them),
       CASE(columns_of_files_are_kept_in_views_and_holds),
       CASE(column_of_files_beside_an_odd_star_is_not_found),
+      CASE(index_of_a_file_named_twice_is_not_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
