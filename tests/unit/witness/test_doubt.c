@@ -103,6 +103,15 @@ static void ties_behind_a_join_are_free(void **state) {
                WITNESS_IS_RIGHT, "");
 }
 
+static void limits_of_a_join_take_any_rows(void **state) {
+  rig *r = *state;
+  static const char sql[] = "SELECT t.a, u.d FROM t LEFT JOIN u ON t.a = u.d LIMIT 5";
+  assert_doubt(r, sql, "SELECT a, NULL::BIGINT FROM t WHERE a > 100 LIMIT 5", WITNESS_IS_FREE, "LIMIT");
+  assert_doubt(r, sql, "SELECT a, a + 1 FROM t LIMIT 5", WITNESS_IS_RIGHT, ""); /* no such rows */
+  assert_doubt(r, sql, "SELECT a, NULL::BIGINT FROM t WHERE a > 100 LIMIT 4", WITNESS_IS_RIGHT, "");
+  assert_doubt(r, "SELECT a FROM t LIMIT 5", "SELECT a FROM t LIMIT 5 OFFSET 7", WITNESS_IS_RIGHT, "");
+}
+
 /* The names of a star would change places with the sides. */
 static void stars_over_a_join_are_not_turned(void **state) {
   assert_doubt(*state, "SELECT * FROM (SELECT b FROM u) u JOIN (SELECT a FROM t) t ON t.a = u.b",
@@ -137,6 +146,7 @@ int main(void) {
       CASE(query_that_draws_is_free),
       CASE(ties_behind_a_join_are_free),
       CASE(stars_over_a_join_are_not_turned),
+      CASE(limits_of_a_join_take_any_rows),
       CASE(rows_that_a_collation_holds_equal_are_free),
       CASE(other_types_and_other_rows_are_wrong),
   };
