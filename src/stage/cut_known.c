@@ -142,14 +142,14 @@ static bool is_worth(const cut_column_fact *fact, double keys) {
 }
 
 /* A filter for a side of which rows are to move: they have keys that are among the other side's. */
-static hf_status make_filter(cut_joining *x, int side) {
+static hf_status make_filter(cut_joining *x, int side, const cut_part *part) {
   cutter *c = x->c;
   const tree_join *j = x->node->join;
   const tree_expression **filters = NULL;
-  cut_part filtered = x->sides[side];
+  cut_part filtered = *part;
   size_t n = 0;
   if (!may_be_filtered(x->node, side) || x->n_known[1 - side] == 0 || x->keys[side].n == 0 ||
-      cut_is_dealt(c, &x->sides[side], &x->keys[side])) {
+      cut_is_dealt(c, part, &x->keys[side])) {
     return HF_OK;
   }
   HF_TRY(cut_pointers(c, 2 * j->n_conditions, &filters));
@@ -193,8 +193,10 @@ static hf_status take_filtered(cut_joining *x, int side) {
   return HF_OK;
 }
 
-/* After its rows are known, a stage that deals those of an earlier one is looked for. */
+/* After its rows are known, a stage that deals those of an earlier one is looked for. The same side may have been launched
+ * elsewhere without a filter, and here with one. */
 hf_status cut_look_back(cut_joining *x, bool ordered) {
+  const cut_part own[2] = {x->sides[LEFT], x->sides[RIGHT]};
   HF_TRY(take_launched(x, ordered));
   for (int side = LEFT; !ordered && side <= RIGHT; side++) {
     if (x->sides[side].node->kind == TREE_INPUT && x->keys[side].n > 0 &&
@@ -204,8 +206,13 @@ hf_status cut_look_back(cut_joining *x, bool ordered) {
     }
   }
   for (int side = LEFT; !ordered && side <= RIGHT; side++) {
-    HF_TRY(make_filter(x, side));
+    HF_TRY(make_filter(x, side, &own[side]));
     HF_TRY(take_filtered(x, side));
+    if (x->has_filter[side] && x->sides[side].node != own[side].node) {
+      x->has_filter[side] = false;
+      HF_TRY(make_filter(x, side, &x->sides[side]));
+      HF_TRY(take_filtered(x, side));
+    }
   }
   return HF_OK;
 }

@@ -344,6 +344,22 @@ static void courses_of_queries_end_right(void **state) {
   }
 }
 
+/* The same side of two joins, filtered in one of them: both stages stay as they were launched. */
+static void rows_move_with_a_filter_and_later_without(void **state) {
+  static const char *const twice[] = {
+      "SELECT id, w FROM (SELECT * FROM t WHERE id < 9) t JOIN u ON t.k = u.k UNION ALL "
+      "SELECT id, w FROM u LEFT JOIN (SELECT * FROM t WHERE id < 100) t ON t.k = u.k",
+      "SELECT id, w FROM u LEFT JOIN (SELECT * FROM t WHERE id < 100) t ON t.k = u.k UNION ALL "
+      "SELECT id, w FROM (SELECT * FROM t WHERE id < 9) t JOIN u ON t.k = u.k",
+  };
+  for (size_t i = 0; i < sizeof twice / sizeof twice[0]; i++) {
+    for (int launches = 0; launches < 2; launches++) {
+      course y = start(*state, twice[i], 0, launches == 1);
+      run_course(&y);
+    }
+  }
+}
+
 /* ---------------------------------------------------------------------- filters */
 
 static bool has_text(const cut_stage *stage, const char *text) {
@@ -421,8 +437,7 @@ static void side_whose_unmatched_rows_get_out_is_not_filtered(void **state) {
 /* As a list of values, as a range, and of the least and largest values of the type. */
 static void filter_of_every_type_loses_nothing(void **state) {
   static const char columns[] = "abcdefghjklmno";
-  static const char *const conditions[] = {"i < 1",  "i = 1",       "i < 5",
-                                           "i < 12", "i IN (0, 1)", "i BETWEEN 30 AND 40"};
+  static const char *const conditions[] = {"i = 1", "i < 5", "i < 12", "i BETWEEN 30 AND 40"};
   for (size_t i = 0; i < sizeof columns - 1; i++) {
     for (size_t k = 0; k < sizeof conditions / sizeof conditions[0]; k++) {
       char sql[200];
@@ -522,6 +537,7 @@ static void side_waits_for_a_stage_that_has_moved(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(courses_of_queries_end_right),
+      cmocka_unit_test(rows_move_with_a_filter_and_later_without),
       cmocka_unit_test(side_whose_unmatched_rows_get_out_is_not_filtered),
       cmocka_unit_test(filter_of_every_type_loses_nothing),
       cmocka_unit_test(side_waits_where_that_may_change_something),
