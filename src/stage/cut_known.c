@@ -10,6 +10,8 @@
 
 #include "base/fault.h"
 
+#include <string.h>
+
 /* ------------------------------------------------------------ what it allows */
 
 /* Whether a row of the side that meets none of the other side makes no difference, so that it may be left out. */
@@ -111,12 +113,18 @@ static const cut_column_fact *fact_of_other(const cut_joining *x, int side, size
   return fact;
 }
 
-/* What the query calls the key. */
+enum { LONGEST_NAME = 60 };
+
+/* What the query calls the key; one that is long, or no single line, by its number. */
 static const char *name_of(cutter *c, const tree_expression *key) {
   while (key->kind == EXPRESSION_CAST) {
     key = key->children[0];
   }
-  return key->name != NULL ? key->name : cut_text(c, "c%zu", key->ref);
+  bool is_short = key->name != NULL && strlen(key->name) <= LONGEST_NAME;
+  for (const char *at = is_short ? key->name : ""; *at != '\0'; at++) {
+    is_short = is_short && (unsigned char)*at >= ' ';
+  }
+  return is_short ? key->name : cut_text(c, "c%zu", key->ref);
 }
 
 static void tell_filter(cut_joining *x, const tree_expression *key, const cut_column_fact *fact,
@@ -124,13 +132,16 @@ static void tell_filter(cut_joining *x, const tree_expression *key, const cut_co
   cutter *c = x->c;
   const char *name = name_of(c, key), *what = NULL;
   if (fact->rows == 0) {
-    what = cut_text(c, "%.60s: none", name);
+    what = cut_text(c, "%s: none", name);
   } else if (fact->n_values > 0) {
-    what = cut_text(c, "%.60s: %zu value%s", name, fact->n_values, fact->n_values == 1 ? "" : "s");
+    what = cut_text(c, "%s: %zu value%s", name, fact->n_values, fact->n_values == 1 ? "" : "s");
   } else {
-    what = cut_text(c, "%.60s: a range", name);
+    what = cut_text(c, "%s: a range", name);
   }
-  part->filter = part->filter == NULL ? what : cut_text(c, "%.200s, %s", part->filter, what);
+  bool is_room = part->filter == NULL || strlen(part->filter) < 180;
+  part->filter = part->filter == NULL ? what
+                 : is_room            ? cut_text(c, "%s, %s", part->filter, what)
+                                      : part->filter;
 }
 
 /* A range as wide as there are keys, or some times as wide, is that of all keys. */
