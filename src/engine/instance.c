@@ -57,10 +57,10 @@ static const fixed_setting result_settings[] = {
     {"scalar_subquery_error_on_multiple_rows", "true"},
 };
 
-/* Set per connection or per statement by this folder, after the lock. User SQL holds no SET. */
-#define ALLOWED_LATER                                                                                \
-  "['custom_profiling_settings', 'disabled_optimizers', 'enable_profiling', 'enable_progress_bar', " \
-  "'enable_progress_bar_print']"
+/* Set per connection or per statement by this folder, or by a witness, after the lock. User SQL holds no SET. */
+#define ALLOWED_LATER                                                                                     \
+  "['asof_loop_join_threshold', 'custom_profiling_settings', 'disabled_optimizers', 'enable_profiling', " \
+  "'enable_progress_bar', 'enable_progress_bar_print']"
 
 /* Known only once the instance runs (of an extension), or forgotten when it starts (measured with 1.5.5). */
 static const char *const late_settings[] = {"TimeZone", "Calendar", "max_temp_directory_size"};

@@ -80,6 +80,10 @@ size_t write_name(writer *w);
 hf_status write_node(writer *w, const tree_node *node);
 /* Writes "(SELECT …) t7", or "w3 t7" when the node has, or by its depth needs, an entry of the WITH list. */
 hf_status write_from(writer *w, const write_source *source);
+/* write_asof.c: the sides of an ASOF join in FROM, and a last " AND …" behind its conditions, by the sides' aliases */
+hf_status write_asof_left(writer *w, const tree_join *j, const write_source *from);
+hf_status write_asof_right(writer *w, const tree_join *j, const write_source *from);
+hf_status write_asof_guard(writer *w, const tree_join *j, size_t left, size_t right);
 /* Writes a node as an entry of the WITH list. */
 hf_status write_entry(writer *w, const tree_node *node, bool materialized, size_t *entry);
 /* Begins and ends an entry whose text the caller writes. */

@@ -143,11 +143,22 @@ static hf_status write_on(writer *w, const joining *x) {
 
 /* ------------------------------------------------------------- plain joins */
 
+static hf_status write_asof_sides(writer *w, const joining *x, const char *word) {
+  buf_text(write_to(w), " FROM ");
+  HF_TRY(write_asof_left(w, x->join, &x->left));
+  buf_printf(write_to(w), " ASOF %s JOIN ", word);
+  HF_TRY(write_asof_right(w, x->join, &x->right));
+  HF_TRY(write_on(w, x));
+  return write_asof_guard(w, x->join, x->left.alias, x->right.alias);
+}
+
 static hf_status write_sides(writer *w, const joining *x, const char *word) {
-  const char *asof = x->node->kind == TREE_ASOF_JOIN ? "ASOF " : "";
+  if (x->node->kind == TREE_ASOF_JOIN) {
+    return write_asof_sides(w, x, word);
+  }
   buf_text(write_to(w), " FROM ");
   HF_TRY(write_from(w, &x->left));
-  buf_printf(write_to(w), " %s%s JOIN ", asof, word);
+  buf_printf(write_to(w), " %s JOIN ", word);
   HF_TRY(write_from(w, &x->right));
   return write_on(w, x);
 }

@@ -156,6 +156,27 @@ static void stages_of_a_whole_match_compare_its_bounds(void **state) {
   }
 }
 
+/* A NULL of the inequality matches nothing, in whichever side, whoever has how many rows (docs/verify.md). */
+static void stages_of_an_asof_join_match_no_null(void **state) {
+  static const char sides[] = "WITH l AS (SELECT x AS id, x % 5 AS k, nullif(x % 10, 7) AS t FROM p), "
+                              "r AS (SELECT x % 5 AS k, nullif(x % 10, 2) AS t FROM p WHERE x < 10) ";
+  static const char *const joins[][2] = {
+      {"", "8000\n"}, {"LEFT", "10000\n"}, {"RIGHT", "8002\n"}, {"FULL", "10002\n"}};
+  api_case *c = *state;
+  write_parquet(c);
+  api_run(c, text(c, "CREATE VIEW p AS FROM '@/p.parquet'"));
+  api_run(c, "SET tasks = 3");
+  for (size_t i = 0; i < sizeof joins / sizeof joins[0]; i++) {
+    char sql[400];
+    snprintf(sql, sizeof sql, "%s SELECT count(*) FROM l ASOF %s JOIN r ON l.k = r.k AND l.t >= r.t", sides,
+             joins[i][0]);
+    hf_df *df = api_sql(c, sql);
+    hf_profile profile = api_expect_df(c, df, joins[i][1]);
+    assert_string_equal(profile.fallback, "");
+    hf_df_free(df);
+  }
+}
+
 static void stages_setting_is_checked(void **state) {
   api_case *c = *state;
   assert_int_equal(hf_session_set(c->session, "tasks", "0", &c->error), HF_E_SETTING_VALUE);
@@ -178,6 +199,7 @@ int main(void) {
                                       api_case_close),
       cmocka_unit_test_setup_teardown(stages_of_a_whole_match_compare_its_bounds, api_case_open,
                                       api_case_close),
+      cmocka_unit_test_setup_teardown(stages_of_an_asof_join_match_no_null, api_case_open, api_case_close),
       cmocka_unit_test_setup_teardown(stages_setting_is_checked, api_case_open, api_case_close),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

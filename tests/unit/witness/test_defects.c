@@ -146,6 +146,19 @@ static void defect_that_cannot_be_left_out_is_met_again(void **state) {
   hf_error_reset(&second);
 }
 
+/* 100 rows on the left are too many for a loop; the one whose t is NULL must have no match. */
+static void defect_of_asof_joins_matches_a_null(void **state) {
+  static const char sql[] = "SELECT count(x) FROM probe ASOF LEFT JOIN build USING (k, t)";
+  rig *r = *state;
+  execute(r, "CREATE TABLE probe AS SELECT 1 AS k, nullif(range, 7)::INTEGER AS t FROM range(100)");
+  execute(r, "CREATE TABLE build AS SELECT 1 AS k, 3 AS t, 42 AS x");
+  assert_answer(r, sql, "SELECT 97::BIGINT");
+  assert_again(r, sql, NULL, "ASOF join", "SELECT 96::BIGINT");
+  assert_answer(r, sql, "SELECT 97::BIGINT");
+  assert_answer(r, "SELECT count(x) FROM (FROM probe LIMIT 20) ASOF LEFT JOIN build USING (k, t)",
+                "SELECT 16::BIGINT");
+}
+
 static void defect_of_other_queries_is_not_known(void **state) {
   rig *r = *state;
   struct ArrowArrayStream rows = {0};
@@ -172,7 +185,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       CASE(defect_of_bloom_filters_hides_a_blob), CASE(defect_of_bloom_filters_is_of_those_alone),
       CASE(defect_of_between_fails_in_a_filter),  CASE(defect_that_cannot_be_left_out_is_met_again),
-      CASE(defect_of_other_queries_is_not_known),
+      CASE(defect_of_asof_joins_matches_a_null),  CASE(defect_of_other_queries_is_not_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
