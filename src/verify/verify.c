@@ -149,8 +149,20 @@ static void doubt_error(verifier *v, const char *sql, const side *single, verify
   arena_free(a);
 }
 
+/* DuckDB makes several statements of a PIVOT without its values, which cannot be bound or copied as a query. */
+static bool cannot_be_asked(const side *single) {
+  const char *message = single->error.message;
+  return message != NULL && strstr(message, "prepare multiple statements") != NULL;
+}
+
 static void judge_errors(const side *single, const side *split, verify_outcome *out) {
   bool same = single->status == split->status && is_of_the_text(&single->error);
+  if (split->status == HF_OK && cannot_be_asked(single)) {
+    out->result = VERIFY_SKIPPED;
+    buf_text(&out->reason,
+             "a PIVOT without its values is no single query of DuckDB: list them (ON a IN (…)) to compare");
+    return;
+  }
   out->result = same ? VERIFY_PASSED : is_refusal(split->status) ? VERIFY_SKIPPED : VERIFY_FAILED;
   if (same) {
     buf_printf(&out->reason, "both fail with %s", hf_status_name(single->status));

@@ -167,9 +167,11 @@ def both_failing_alike_passes(place):
 
 def what_holdfast_refuses_is_skipped(place):
     place.write("a.csv", "x\n1\n")
-    done = verify(place, "--json", "-c", "SELECT count(*) FROM glob('*.csv')", "-c", "SELECT random() FROM range(5)")
+    done = verify(place, "--json", "-c", "SELECT count(*) FROM glob('*.csv')", "-c", "SELECT random() FROM range(5)",
+                  "-c", "PIVOT (SELECT range % 3 AS a, range AS i FROM range(9)) ON a USING sum(i)")
     queries, totals = objects(done)
-    same((done.status, totals["skipped"], totals["passed"]), (0, 2, 0), done.out)
+    same((done.status, totals["skipped"], totals["passed"]), (0, 3, 0), done.out)
+    has(queries["query 3"]["reason"], "a PIVOT without its values")
     has(queries["query 1"]["reason"], "FUNCTION_REFUSED")
     has(queries["query 2"]["reason"], "not determinate")
 
