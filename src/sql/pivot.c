@@ -31,8 +31,9 @@ static bool is_any_word(const token_list *list, size_t at, const char *const *wo
 /* 1 for an opening bracket, -1 for a closing one. */
 static int bracket(const token_list *list, size_t at) {
   token t = list->tokens[at];
-  const char *c = t.kind == TOKEN_SIGN ? memchr("([{)]}", list->text[t.offset], 6) : NULL;
-  return c == NULL ? 0 : strchr("([{", *c) != NULL ? 1 : -1;
+  char c = t.kind == TOKEN_SIGN ? list->text[t.offset] : ' ';
+  bool opens = c == '(' || c == '[' || c == '{', closes = c == ')' || c == ']' || c == '}';
+  return opens ? 1 : closes ? -1 : 0;
 }
 
 /* The next token from `at` on, before `end`, that is one of the words outside of brackets, or `end`. */

@@ -151,7 +151,7 @@ hf_status cut_take_launched(cutter *c, cut_part *part, const cut_keys *keys);
 hf_status cut_is_launched(cutter *c, const cut_part *part, const cut_keys *keys, bool *is_it);
 /* Whether a cut_column_fact can be of the key: it is a column of a type that has such. */
 bool cut_can_watch(const tree_expression *key);
-hf_status cut_watch(cutter *c, uint32_t stage, uint32_t column);
+hf_status cut_watch(cutter *c, uint32_t stage, uint32_t at);
 /* What is known of a column of a stage that is done, or NULL. */
 const cut_column_fact *cut_fact_of_key(const cutter *c, uint32_t stage, const tree_expression *key);
 /* Adds conditions, at most two, that every row meets whose key is among these. */
