@@ -162,6 +162,7 @@ typedef struct engine_task {
   const char *sql;     /* a query; with partitions > 1 its last column is the partition number, UINTEGER */
   uint32_t partitions; /* 1: no partition column */
   bool ordered;        /* one writer, rows in order */
+  bool unpushed;       /* conditions are not pushed into scans */
   const sink_ops *ops;
   void *sink;
   const engine_input *inputs;

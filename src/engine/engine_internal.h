@@ -28,7 +28,8 @@ typedef struct engine_run engine_run;
 typedef enum engine_rules {
   RULES_ALL,
   RULES_PLANNING, /* those whose results can be said in SQL */
-  RULES_UNFOLDED  /* of them those that make no constants */
+  RULES_UNFOLDED, /* of them those that make no constants */
+  RULES_UNPUSHED  /* all but those that push conditions into scans */
 } engine_rules;
 
 struct engine {
@@ -51,6 +52,11 @@ struct engine {
   pthread_mutex_t lock;
   duckdb_connection running; /* lock */
 };
+
+/* --------------------------------------------------------------------- plan.c */
+
+/* Switches the rules of the instance; nothing is done when these are in force. */
+hf_status engine_use_rules(engine *e, engine_rules wanted, hf_error *error);
 
 /* ---------------------------------------------------------------- statement.c */
 

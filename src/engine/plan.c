@@ -44,12 +44,12 @@ static hf_status first_text(duckdb_result *result, idx_t number, arena *a, const
   return text == NULL ? no_memory(error) : HF_OK;
 }
 
-/* Switches the rules of the instance. */
-static hf_status use_rules(engine *e, engine_rules wanted, hf_error *error) {
+hf_status engine_use_rules(engine *e, engine_rules wanted, hf_error *error) {
   static const char *const statements[] = {
       [RULES_ALL] = "SET disabled_optimizers = ''",
       [RULES_PLANNING] = "SET disabled_optimizers = '" PLANNING_RULES "'",
       [RULES_UNFOLDED] = "SET disabled_optimizers = '" PLANNING_RULES ", expression_rewriter'",
+      [RULES_UNPUSHED] = "SET disabled_optimizers = 'filter_pushdown, join_filter_pushdown'",
   };
   if (e->rules == wanted) {
     return HF_OK;
@@ -239,7 +239,7 @@ static hf_status try_all(engine *e, question *q, arena *a, plan_answer *out, hf_
     duckdb_connection on;
   } tries[] = {{RULES_PLANNING, e->planning}, {RULES_UNFOLDED, e->main}, {RULES_PLANNING, e->main}};
   for (size_t i = 0; out->json == NULL && i < sizeof tries / sizeof tries[0]; i++) {
-    HF_TRY(use_rules(e, tries[i].rules, error));
+    HF_TRY(engine_use_rules(e, tries[i].rules, error));
     q->on = tries[i].on;
     HF_TRY(try_plan(e, q, a, out, error));
   }
@@ -266,7 +266,7 @@ hf_status engine_plan_json(engine *e, const char *sql, arena *a, const char **js
 
 hf_status engine_explain(engine *e, const char *sql, arena *a, const char **text, hf_error *error) {
   static const char head[] = "EXPLAIN ";
-  HF_TRY(use_rules(e, RULES_ALL, error));
+  HF_TRY(engine_use_rules(e, RULES_ALL, error));
   buf statement = {0};
   buf_text(&statement, head);
   buf_text(&statement, sql);

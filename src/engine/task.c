@@ -171,6 +171,7 @@ hf_status engine_run_task(engine *e, const engine_task *task, engine_task_stats 
   if (e->copy_target == NULL) {
     return error_set(error, HF_E_INTERNAL, "this instance runs no tasks");
   }
+  HF_TRY(engine_use_rules(e, task->unpushed ? RULES_UNPUSHED : RULES_ALL, error));
   engine_run run;
   hf_status status = run_open(&run, e, task->inputs, task->n_inputs, error);
   if (status == HF_OK) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "staging/staging.h"
 
 #include <string.h>
@@ -88,13 +89,14 @@ static hf_status output_open(task *t) {
   return block_sink_new(&options, &t->sink, &t->error);
 }
 
-static hf_status run_sql(task *t) {
+static hf_status run_sql(task *t, bool unpushed) {
   const task_spec *spec = &t->at->spec;
   engine_task run = {.id = arena_printf(t->memory, "%llu-%u-%u-%u", (unsigned long long)spec->job.value,
                                         spec->stage.value, spec->task.value, spec->attempt.value),
                      .sql = buf_cstr(&t->sql),
                      .partitions = t->plan.output.partitions,
                      .ordered = t->plan.output.ordered,
+                     .unpushed = unpushed,
                      .ops = block_sink_ops(),
                      .sink = t->sink,
                      .inputs = t->inputs.engine,
@@ -133,6 +135,29 @@ static hf_status describe_output(task *t) {
   return HF_OK;
 }
 
+/*
+ * DuckDB 1.5.5's Parquet reader loses its place where a condition on a nested column leaves out rows while it reads. What
+ * fails so is run once more, with conditions above the scans; a file that is damaged fails again.
+ */
+static hf_status run_unpushed(task *t) {
+  log_event(LOG_WARN, "executor", "job=%llu stage=%u task=%u attempt=%u run again without pushed conditions",
+            (unsigned long long)t->at->spec.job.value, t->at->spec.stage.value, t->at->spec.task.value,
+            t->at->spec.attempt.value);
+  hf_error_reset(&t->error);
+  task_inputs_close(&t->inputs);
+  block_sink_free(t->sink);
+  t->inputs = (task_inputs){0};
+  t->sink = NULL;
+  HF_TRY(task_inputs_open(&t->inputs, t->x, &t->plan, t->at, t->memory, &t->error));
+  HF_TRY(output_open(t));
+  return run_sql(t, true);
+}
+
+static bool has_lost_its_place(const hf_error *error) {
+  return error->code == HF_E_FILE_FORMAT && error->message != NULL &&
+         strcasestr(error->message, "out of buffer") != NULL;
+}
+
 static hf_status run_steps(task *t) {
   HF_TRY(decode(t));
   fault_point("executor.before_run");
@@ -141,7 +166,8 @@ static hf_status run_steps(task *t) {
   HF_TRY(task_sql_build(&t->plan, &t->at->spec, &t->sql, &t->error));
   HF_TRY(output_open(t));
   HF_TRY(advance(t, ATTEMPT_ON_RUN));
-  HF_TRY(run_sql(t));
+  hf_status status = run_sql(t, false);
+  HF_TRY(status != HF_OK && has_lost_its_place(&t->error) ? run_unpushed(t) : status);
   HF_TRY(advance(t, ATTEMPT_ON_COMMIT));
   HF_TRY(block_sink_commit(t->sink, t->at->ended->memory, &t->index, &t->error));
   return describe_output(t);

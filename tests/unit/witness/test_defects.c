@@ -146,6 +146,24 @@ static void defect_that_cannot_be_left_out_is_met_again(void **state) {
   hf_error_reset(&second);
 }
 
+static void defect_of_nested_conditions_stops_the_reader(void **state) {
+  static const char sql[] = "SELECT t FROM nested WHERE l IS DISTINCT FROM []::INTEGER[] ORDER BY ALL";
+  rig *r = *state;
+  struct ArrowArrayStream rows;
+  hf_error error = {0};
+  char text[400];
+  snprintf(text, sizeof text,
+           "COPY (FROM (VALUES (NULL, 'a'), ([0], NULL), ([], NULL), (NULL, 'b')) v(l, t)) TO "
+           "'%s/n.parquet' (FORMAT parquet)",
+           r->dir);
+  execute(r, text);
+  snprintf(text, sizeof text, "CREATE VIEW nested AS FROM '%s/n.parquet'", r->dir);
+  execute(r, text);
+  assert_int_equal(witness_run(r->w, sql, &rows, &error), HF_E_FILE_FORMAT);
+  assert_again(r, sql, &error, "Parquet reader", "FROM (VALUES ('a'), ('b'), (NULL))");
+  hf_error_reset(&error);
+}
+
 /* 100 rows on the left are too many for a loop; the one whose t is NULL must have no match. */
 static void defect_of_asof_joins_matches_a_null(void **state) {
   static const char sql[] = "SELECT count(x) FROM probe ASOF LEFT JOIN build USING (k, t)";
@@ -183,9 +201,10 @@ static void defect_of_other_queries_is_not_known(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
   const struct CMUnitTest tests[] = {
-      CASE(defect_of_bloom_filters_hides_a_blob), CASE(defect_of_bloom_filters_is_of_those_alone),
-      CASE(defect_of_between_fails_in_a_filter),  CASE(defect_that_cannot_be_left_out_is_met_again),
-      CASE(defect_of_asof_joins_matches_a_null),  CASE(defect_of_other_queries_is_not_known),
+      CASE(defect_of_bloom_filters_hides_a_blob),         CASE(defect_of_bloom_filters_is_of_those_alone),
+      CASE(defect_of_between_fails_in_a_filter),          CASE(defect_that_cannot_be_left_out_is_met_again),
+      CASE(defect_of_nested_conditions_stops_the_reader), CASE(defect_of_asof_joins_matches_a_null),
+      CASE(defect_of_other_queries_is_not_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
