@@ -6,36 +6,17 @@
  * defect is known (defects.c) without which it gives the same.
  * Thread: one at a time.
  */
+#include "parse_json.h"
 #include "witness.h"
 
-#include <json-c/json.h>
 #include <string.h>
 
-#define DOUBT_JSON_DEPTH 8192
 #define JOIN_RULES "join_order,build_side_probe_side"
-
-typedef struct json_object json;
 
 /* ------------------------------------------------------------- the text as a tree */
 
-static json *get(json *object, const char *key) {
-  json *value = NULL;
-  return json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, key, &value)
-             ? value
-             : NULL;
-}
-
-static const char *text(json *object, const char *key) {
-  json *value = get(object, key);
-  return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
-}
-
 static bool is(json *object, const char *key, const char *value) {
   return strcmp(text(object, key), value) == 0;
-}
-
-static size_t length(json *array) {
-  return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
 }
 
 /* Calls it for every object of a tree, from the top; below one for which it returns false it does not go. Depth as of the
@@ -55,7 +36,7 @@ static void visit(json *value, bool (*see)(void *context, json *object), void *c
 /* NULL: it cannot be read. */
 static json *tree_of(witness *w, const char *sql, arena *a) {
   const char *parsed = NULL;
-  json_tokener *tokener = json_tokener_new_ex(DOUBT_JSON_DEPTH);
+  json_tokener *tokener = json_tokener_new_ex(WITNESS_JSON_DEPTH);
   json *root = NULL;
   if (tokener != NULL && engine_parse(witness_engine(w), sql, a, &parsed, NULL) == HF_OK) {
     root = json_tokener_parse_ex(tokener, parsed, -1);

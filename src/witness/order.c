@@ -5,32 +5,11 @@
  * result ends the list.
  * Thread: one at a time.
  */
+#include "parse_json.h"
 #include "witness.h"
 
-#include <json-c/json.h>
 #include <string.h>
 #include <strings.h>
-
-/* As deep as DuckDB parses, a few levels of JSON an expression. */
-#define ORDER_JSON_DEPTH 8192
-
-typedef struct json_object json;
-
-static json *get(json *object, const char *key) {
-  json *value = NULL;
-  return json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, key, &value)
-             ? value
-             : NULL;
-}
-
-static const char *text(json *object, const char *key) {
-  json *value = get(object, key);
-  return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
-}
-
-static size_t length(json *array) {
-  return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
-}
 
 /* Takes places and names off an expression, so that equal ones are equal. Depth as of the text, which was bounded. */
 static void strip(json *value) {
@@ -145,7 +124,7 @@ void order_of_query(engine *e, const char *sql, arena *a, compare_options *out) 
     return;
   }
   size_t *keys = arena_array(a, columns.n_columns, sizeof *keys);
-  json_tokener *tokener = json_tokener_new_ex(ORDER_JSON_DEPTH);
+  json_tokener *tokener = json_tokener_new_ex(WITNESS_JSON_DEPTH);
   if (keys != NULL && tokener != NULL) {
     out->order_columns = keys;
     json *root = json_tokener_parse_ex(tokener, parsed, -1);

@@ -175,3 +175,26 @@ void cut_case_run_with(cut_case *c, const char *sql, const cut_options *options,
 void cut_case_run(cut_case *c, const char *sql, uint32_t tasks, uint64_t broadcast_bytes, cut_outcome *out) {
   cut_case_run_with(c, sql, &(cut_options){.tasks = tasks, .broadcast_bytes = broadcast_bytes}, out);
 }
+
+cut_case *cut_case_new(const char *const *statements, size_t n) {
+  cut_case *c = calloc(1, sizeof *c);
+  oracle *o = oracle_open();
+  assert_non_null(c);
+  for (size_t i = 0; i < n; i++) {
+    char *error = oracle_run(o, statements[i]);
+    if (error != NULL) {
+      fail_msg("%s: %s", statements[i], error);
+    }
+  }
+  cut_case_open(c, o);
+  return c;
+}
+
+int cut_case_teardown(void **state) {
+  cut_case *c = *state;
+  oracle *o = c->o;
+  cut_case_close(c);
+  oracle_close(o);
+  free(c);
+  return 0;
+}

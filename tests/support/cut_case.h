@@ -26,6 +26,9 @@ typedef struct cut_case {
 void cut_case_open(cut_case *c, oracle *o);
 /* Closes all but the oracle. */
 void cut_case_close(cut_case *c);
+/* The state of a test, and its teardown: a case over an oracle of its own, in which these statements were run. */
+cut_case *cut_case_new(const char *const *statements, size_t n);
+int cut_case_teardown(void **state);
 /* Plans; fails the test when there is no plan. Memory of `a`. */
 const tree_node *cut_case_tree(cut_case *c, const char *sql, arena *a);
 /* Plans and cuts; fails the test when there is no plan. Memory of `a`. */

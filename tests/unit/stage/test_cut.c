@@ -44,26 +44,7 @@ typedef struct query {
 } query;
 
 static int open_case(void **state) {
-  cut_case *c = calloc(1, sizeof *c);
-  oracle *o = oracle_open();
-  assert_non_null(c);
-  for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) {
-    char *error = oracle_run(o, data[i]);
-    if (error != NULL) {
-      fail_msg("%s: %s", data[i], error);
-    }
-  }
-  cut_case_open(c, o);
-  *state = c;
-  return 0;
-}
-
-static int close_case(void **state) {
-  cut_case *c = *state;
-  oracle *o = c->o;
-  cut_case_close(c);
-  oracle_close(o);
-  free(c);
+  *state = cut_case_new(data, sizeof data / sizeof data[0]);
   return 0;
 }
 
@@ -415,5 +396,5 @@ int main(void) {
       cmocka_unit_test(ctes_are_run_once),
       cmocka_unit_test(no_rows_give_what_no_rows_give),
   };
-  return cmocka_run_group_tests(tests, open_case, close_case);
+  return cmocka_run_group_tests(tests, open_case, cut_case_teardown);
 }

@@ -42,23 +42,7 @@ static const char *const data[] = {
 };
 
 static int open_case(void **state) {
-  cut_case *c = calloc(1, sizeof *c);
-  oracle *o = oracle_open();
-  assert_non_null(c);
-  for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) {
-    assert_null(oracle_run(o, data[i]));
-  }
-  cut_case_open(c, o);
-  *state = c;
-  return 0;
-}
-
-static int close_case(void **state) {
-  cut_case *c = *state;
-  oracle *o = c->o;
-  cut_case_close(c);
-  oracle_close(o);
-  free(c);
+  *state = cut_case_new(data, sizeof data / sizeof data[0]);
   return 0;
 }
 
@@ -543,5 +527,5 @@ int main(void) {
       cmocka_unit_test(side_waits_where_that_may_change_something),
       cmocka_unit_test(side_waits_for_a_stage_that_has_moved),
   };
-  return cmocka_run_group_tests(tests, open_case, close_case);
+  return cmocka_run_group_tests(tests, open_case, cut_case_teardown);
 }

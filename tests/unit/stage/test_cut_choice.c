@@ -25,13 +25,7 @@ static const struct {
 } sizes[] = {{"fact", 6000000}, {"other", 1500000}, {"small", 100}};
 
 static int open_case(void **state) {
-  cut_case *c = calloc(1, sizeof *c);
-  oracle *o = oracle_open();
-  assert_non_null(c);
-  for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) {
-    assert_null(oracle_run(o, data[i]));
-  }
-  cut_case_open(c, o);
+  cut_case *c = cut_case_new(data, sizeof data / sizeof data[0]);
   for (size_t i = 0; i < c->n_tables; i++) {
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
       if (strcmp(c->sources[i].id, sizes[k].id) == 0) {
@@ -41,15 +35,6 @@ static int open_case(void **state) {
     }
   }
   *state = c;
-  return 0;
-}
-
-static int close_case(void **state) {
-  cut_case *c = *state;
-  oracle *o = c->o;
-  cut_case_close(c);
-  oracle_close(o);
-  free(c);
   return 0;
 }
 
@@ -186,5 +171,5 @@ int main(void) {
       cmocka_unit_test(equal_stages_are_one),
       cmocka_unit_test(what_is_small_is_computed_where_it_is_needed),
   };
-  return cmocka_run_group_tests(tests, open_case, close_case);
+  return cmocka_run_group_tests(tests, open_case, cut_case_teardown);
 }

@@ -15,31 +15,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-typedef struct rig {
-  char dir[64];
-  witness *w;
-} rig;
-
-static void must(hf_status status, hf_error *error) {
-  if (status != HF_OK) {
-    fail_msg("%s: %s", hf_status_name(status), error->message == NULL ? "" : error->message);
-  }
-}
-
-static void execute(rig *r, const char *sql) {
-  hf_error error = {0};
-  must(engine_execute(witness_engine(r->w), sql, &error), &error);
-}
+#include "rig.h"
 
 /* A file of five rows with the same BLOB and numbers, and a table with that BLOB; `l` is a table of lists. */
 static int rig_open(void **state) {
-  rig *r = calloc(1, sizeof *r);
-  hf_error error = {0};
   char sql[300];
-  snprintf(r->dir, sizeof r->dir, "/tmp/hf-test-XXXXXX");
-  assert_non_null(mkdtemp(r->dir));
-  const witness_options options = {.dir = r->dir, .allow_path = r->dir, .time_zone = "UTC"};
-  must(witness_open(&options, &r->w, &error), &error);
+  rig *r = rig_new(&(witness_options){.time_zone = "UTC"});
   snprintf(
       sql, sizeof sql,
       "COPY (SELECT '\\x00\\xFF'::BLOB AS b, range AS i FROM range(5)) TO '%s/b.parquet' (FORMAT parquet)",
@@ -50,14 +31,6 @@ static int rig_open(void **state) {
   execute(r, "CREATE TABLE s AS SELECT '\\x00\\xFF'::BLOB AS b");
   execute(r, "CREATE TABLE l AS SELECT [range] AS l FROM range(3)");
   *state = r;
-  return 0;
-}
-
-static int rig_close(void **state) {
-  rig *r = *state;
-  witness_close(r->w);
-  file_remove_tree(r->dir, NULL);
-  free(r);
   return 0;
 }
 

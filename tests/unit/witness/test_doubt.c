@@ -11,41 +11,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-typedef struct rig {
-  char dir[64];
-  witness *w;
-} rig;
-
-static void must(hf_status status, hf_error *error) {
-  if (status != HF_OK) {
-    fail_msg("%s: %s", hf_status_name(status), error->message == NULL ? "" : error->message);
-  }
-}
-
-static void execute(rig *r, const char *sql) {
-  hf_error error = {0};
-  must(engine_execute(witness_engine(r->w), sql, &error), &error);
-}
+#include "rig.h"
 
 static int rig_open(void **state) {
-  rig *r = calloc(1, sizeof *r);
-  hf_error error = {0};
-  snprintf(r->dir, sizeof r->dir, "/tmp/hf-test-XXXXXX");
-  assert_non_null(mkdtemp(r->dir));
-  const witness_options options = {.dir = r->dir, .allow_path = r->dir, .time_zone = "UTC"};
-  must(witness_open(&options, &r->w, &error), &error);
+  rig *r = rig_new(&(witness_options){.time_zone = "UTC"});
   execute(r, "CREATE TABLE t AS SELECT range AS a, range % 7 AS b, ['a', 'A', 'b'][1 + range % 3] AS s "
              "FROM range(900)");
   execute(r, "CREATE TABLE u AS SELECT range % 7 AS b, range AS d, range % 3 AS k FROM range(60)");
   *state = r;
-  return 0;
-}
-
-static int rig_close(void **state) {
-  rig *r = *state;
-  witness_close(r->w);
-  file_remove_tree(r->dir, NULL);
-  free(r);
   return 0;
 }
 

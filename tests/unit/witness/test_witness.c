@@ -12,35 +12,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-typedef struct rig {
-  char dir[64];
-  witness *w;
-} rig;
-
-static void must(hf_status status, hf_error *error) {
-  if (status != HF_OK) {
-    fail_msg("%s: %s", hf_status_name(status), error->message == NULL ? "" : error->message);
-  }
-}
+#include "rig.h"
 
 static int rig_open(void **state) {
-  rig *r = calloc(1, sizeof *r);
-  hf_error error = {0};
-  snprintf(r->dir, sizeof r->dir, "/tmp/hf-test-XXXXXX");
-  assert_non_null(mkdtemp(r->dir));
   const engine_setting settings[] = {{"default_null_order", "nulls_first"}, {"TimeZone", "UTC"}};
-  const witness_options options = {
-      .dir = r->dir, .allow_path = r->dir, .settings = settings, .n_settings = 2};
-  must(witness_open(&options, &r->w, &error), &error);
+  rig *r = rig_new(&(witness_options){.settings = settings, .n_settings = 2});
   *state = r;
-  return 0;
-}
-
-static int rig_close(void **state) {
-  rig *r = *state;
-  witness_close(r->w);
-  file_remove_tree(r->dir, NULL);
-  free(r);
   return 0;
 }
 
